@@ -1,5 +1,5 @@
-// What a person does in a chat, by the name that it has on the compatibility page. Each is tried before the kinds of
-// agent that it names, in a page of its own: run({chat, kind, name, client, bridge, wire}).
+// Actions of a user in a chat, by their names on the compatibility page. Each is tried with the kinds of agents that it
+// lists, on a separate page: run({chat, kind, name, client, bridge, wire}).
 import assert from "node:assert/strict";
 import { until } from "../.e2e/http.mjs";
 
@@ -9,7 +9,7 @@ export const kinds = {
   graph: "a LangGraph server",
 };
 
-/** Reads a thread's state, or what stands below it. */
+/** Reads a thread's state, or a path below it. */
 async function read(bridge, path) {
   const answer = await fetch(bridge + path);
   return answer.ok ? answer.json() : { status: answer.status };
@@ -18,7 +18,7 @@ async function read(bridge, path) {
 const status = (bridge, thread, wanted) =>
   until(`status ${wanted}`, () => read(bridge, `/threads/${thread}`), (t) => t.status === wanted);
 
-/** Two turns and an edit of the nth human message; the server must have the words that are shown. */
+/** Two turns and an edit of the nth human message; the server must have the same text as the page. */
 async function editing({ chat, bridge }, { words, last }, n) {
   await chat.turn(words[0], last(words[0]));
   await chat.turn(words[1], last(words[1]));
@@ -47,7 +47,7 @@ const asking = {
   graph: { agent: "ask", words: "hi", last: "^done$" },
 };
 
-/** Answers the question that is open, as its kind of agent wants it. */
+/** Answers the open question in the form that its kind of agent expects. */
 async function answer(chat, kind) {
   await chat.question().waitFor();
   await (kind === "graph" ? chat.press("Accept") : chat.answer("blue"));
@@ -144,7 +144,7 @@ export const behaviours = {
     },
   },
   "question answered in the chat box": {
-    // A graph takes such a message for a turn of its own. That is tried without the bridge alone, to see what a page sends.
+    // A graph treats such a message as a new turn. This is only tried without the bridge, to see the page's request.
     kinds: { autogpt: asking.autogpt, graph: { ...asking.graph, directOnly: true } },
     async run({ chat, kind, name, bridge }) {
       await chat.send(kind.words);

@@ -1,8 +1,8 @@
-// One chat page in the browser, as a person uses it. What is waited for is a state of the page, never a time.
+// One chat page in the browser, used like by a user. It always waits for a state of the page, never for a time.
 import assert from "node:assert/strict";
 
 export class Chat {
-  /** Opens a client's page in a tab of its own; patience is the longest wait for anything, in milliseconds. */
+  /** Opens a client's page in a new tab; patience is the maximum time of each wait, in milliseconds. */
   static async open(context, address, patience) {
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
@@ -27,27 +27,27 @@ export class Chat {
     await this.press("Send");
   }
 
-  /** Sends a text and waits for the end of the turn: a last message like this, and nothing at work. */
+  /** Sends a text and waits for the end of the turn: a matching last message, and no activity. */
   async turn(text, last, file) {
     await this.send(text, file);
     await this.ended(text, last);
   }
 
-  /** Waits until nothing is at work, and the answer to a person's last words ends like this. */
+  /** Waits until there is no activity and the answer to the user's last message ends like this. */
   ended(text, last) {
     return this.until(`the turn of ${JSON.stringify(text)} ends with ${last}`, (shown, [text, last]) => {
       const at = shown.messages.findLastIndex((m) => m.type === "human");
-      const end = shown.messages.slice(at + 1).findLast((m) => m.type !== "tools"); // a page may list the tools of a turn behind it
+      const end = shown.messages.slice(at + 1).findLast((m) => m.type !== "tools"); // a page may list the tools of a turn after it
       return !shown.working && (text === null || shown.messages[at]?.text === text) && end?.type === "ai" && new RegExp(last).test(end.text);
     }, [text, last]);
   }
 
-  /** Waits until a message has this in its text. */
+  /** Waits until a message contains this text. */
   says(part) {
     return this.until(`a message says ${part}`, (shown, part) => shown.messages.some((m) => m.text.includes(part)), part);
   }
 
-  /** Waits until what is shown is as wanted; wanted runs in the page and knows its arguments alone. */
+  /** Waits until the page is as wanted; wanted runs in the page and only has access to its arguments. */
   async until(what, wanted, given) {
     try {
       await this.page.waitForFunction(`(${wanted})((${look})(), ${JSON.stringify(given)})`, undefined, { timeout: this.patience, polling: 50 });
@@ -60,7 +60,7 @@ export class Chat {
     return this.page.evaluate(`(${look})()`);
   }
 
-  /** The texts that each message had on its way. */
+  /** The successive texts of each message. */
   texts() {
     return this.page.evaluate(() => Object.values(window.texts ?? {}));
   }
@@ -111,7 +111,7 @@ export class Chat {
     return (await this.shown()).thread;
   }
 
-  /** No message stands twice, by its id. */
+  /** Checks by id that no message appears twice. */
   async nothingTwice() {
     const ids = (await this.shown()).messages.map((m) => m.id);
     assert.equal(new Set(ids).size, ids.length, `a message twice: ${ids}`);
@@ -119,7 +119,7 @@ export class Chat {
   }
 }
 
-/** What a page shows, as data. It runs in the page. */
+/** The content of a page as data. It runs in the page. */
 function look() {
   const main = document.querySelector("main");
   return {

@@ -1,4 +1,4 @@
-// The clients, each by the name that it has on the compatibility page.
+// The clients, by their names on the compatibility page.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);

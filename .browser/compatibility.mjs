@@ -1,4 +1,4 @@
-// docs/compatibility.md and the table that the bridge's GET /info gives, both written from the results of a run.
+// Writes docs/compatibility.md and the table for the bridge's GET /info from the results of a run.
 import { readFileSync, writeFileSync } from "node:fs";
 import { behaviours, kinds } from "./behaviours.mjs";
 import { clients } from "./clients.mjs";
@@ -11,7 +11,7 @@ const width = 150; // of a line
 
 const faults = { client: "the client's own", agent: "the agent's own", refused: "refused", bridge: "not yet" };
 
-/** The files that differ from what a run says, beside the cells that are expected to fail; write: makes them say it. */
+/** The files that differ from the results of a run and from the expected failures; with write they are updated. */
 export function compare(results, expected, write) {
   const files = [[page, withinPage(read(page), tables(results, expected))], [table, `[\n${listed(results).map((one) => JSON.stringify(one)).join(",\n")}\n]\n`]];
   const stale = files.filter(([file, text]) => read(file) !== text);
@@ -27,13 +27,13 @@ function read(file) {
   }
 }
 
-/** The page with its tables replaced; what stands around them is kept. */
+/** The page with its tables replaced; the rest is kept. */
 function withinPage(text, made) {
   const [before, rest] = text.split(begin);
   return `${before}${begin}${made}${end}${rest?.split(end)[1] ?? ""}`;
 }
 
-/** What GET /info gives: for each client what works, and with which agents it does not and why. */
+/** The table of GET /info: for each client, what works, and the agents and reasons if something does not. */
 function listed(results) {
   return Object.entries(clients).map(([client, it]) => {
     const of = results.filter((r) => r.client === client);
@@ -55,7 +55,7 @@ function tables(results, expected) {
   ].join("\n");
 }
 
-/** A point of a list at the width of the documents. */
+/** A list item, wrapped at the width of the documents. */
 function wrapped(point) {
   const lines = [];
   for (const word of point.split(" ")) {
@@ -65,7 +65,7 @@ function wrapped(point) {
   return lines.join("\n");
 }
 
-/** One cell: works, or the number of a note for each reason that it does not. */
+/** One cell: works, or the number of a note for each reason why it does not. */
 function cell(results, expected, client, behaviour, notes) {
   const of = results.filter((r) => r.client === client && r.behaviour === behaviour);
   if (of.length === 0) return "–";

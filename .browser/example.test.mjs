@@ -1,4 +1,4 @@
-// The chat page of examples/chat, which npm start serves, as a person uses it.
+// Uses the chat page of examples/chat, which npm start serves, like a user.
 import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** The page before an agent; body uses it. */
+/** Opens the page with an agent for body. */
 async function opened(agent, body) {
   const page = await browser.newPage();
   page.setDefaultTimeout(15_000);

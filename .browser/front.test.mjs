@@ -1,4 +1,4 @@
-// The bridge's own pages as a person sees them: at every width, light and dark, by keyboard, without scripts, and judged by axe.
+// The bridge's own pages as users see them: at every width, light and dark, by keyboard, without scripts, and checked by axe.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";

@@ -1,5 +1,5 @@
-// Live pages of the inspector that lose their bridge: it starts again behind a proxy that says so, it takes another key, or what
-// is watched is deleted; and pages that nobody sees. The bridge, the agent and the proxy are the test's own.
+// Live pages of the inspector that lose their bridge: it restarts behind a proxy that reports this, requires another key, or
+// the shown object is deleted. Also covers hidden pages. The test starts its own bridge, agent and proxy.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,12 +14,12 @@ import { launch, until } from "./window.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const keys = ["0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abcdef"];
 let browser, proxy, agent, program, folder, file, url, port;
-let refuses; // the status that the proxy answers with in the place of the bridge
-let refused = 0; // streams that it answered so: an EventSource gives up
-let streams = 0; // that are open through it
+let refuses; // the status that the proxy returns in place of the bridge
+let refused = 0; // streams refused in this way, after which an EventSource gives up
+let streams = 0; // open streams through the proxy
 let release = () => {};
 
-/** A task/step agent of which each step waits for release where its task says so. */
+/** A task/step agent whose steps wait for release if the task requests it. */
 const serveAgent = () => createServer(async (req, res) => {
   let body = "";
   for await (const part of req) body += part;
@@ -78,7 +78,7 @@ after(async () => {
 
 const headers = { "Content-Type": "application/json", "X-Api-Key": keys[0] };
 
-/** Begins a run on a thread of its own. */
+/** Begins a run on a new thread. */
 async function run(content) {
   const at = `http://127.0.0.1:${port}`;
   const { thread_id: thread } = await (await fetch(`${at}/threads`, { method: "POST", headers, body: "{}" })).json();
@@ -87,7 +87,7 @@ async function run(content) {
   return { thread, id: (await made.json()).run_id };
 }
 
-/** A page that is live. */
+/** Opens a live page. */
 async function watched(path, body) {
   const context = await browser.newContext({ httpCredentials: { username: "me", password: keys[0] } });
   try {
@@ -138,7 +138,7 @@ test("a page whose key is taken no more says so, and comes back with it", async 
   await watched("/inspect", async (page) => {
     refuses = 401;
     proxy.closeAllConnections();
-    await page.getByText("The bridge does not take your key; trying again.").waitFor();
+    await page.getByText("The bridge does not accept your key; trying again.").waitFor();
     refuses = undefined;
     await page.getByText("Live.").waitFor();
   });
@@ -154,11 +154,11 @@ test("a run that is deleted while its stream is down is gone", async () => {
     release();
     assert.equal((await deleted).status, 204);
     refuses = undefined;
-    await page.getByText("This is not there any more.").waitFor();
+    await page.getByText("This no longer exists.").waitFor();
   });
 });
 
-/** Has a page take itself for one that is out of sight, as of a tab behind another, or for one that is seen again. */
+/** Makes a page believe that it is hidden, like a background tab, or visible again. */
 const hide = (page, hidden) => page.evaluate((is) => {
   Object.defineProperty(document, "hidden", { configurable: true, value: is });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -179,7 +179,7 @@ test("a thread that is seen again has moved on only if it has", async () => {
   await until(() => fetch(`http://127.0.0.1:${port}/inspect/runs/${id}`, { headers }).then(async (r) => (await r.json()).status === "success"));
   const context = await browser.newContext({ httpCredentials: { username: "me", password: keys[0] } });
   const page = await context.newPage();
-  const told = () => page.evaluate((at) => new Promise((r) => { // a stream of the test's own, which tells what the page's does
+  const told = () => page.evaluate((at) => new Promise((r) => { // the test's own stream, which receives the same as the page's
     const source = new EventSource(at);
     source.addEventListener("changed", () => { source.close(); r(); });
   }), `${url}/inspect/threads/${thread}/events`);

@@ -1,6 +1,6 @@
-// The page of a long run is painted soon: a run of 10,000 events in the inspector, against a measure of this machine that is taken
-// in between, so that a loaded one is not taken for a slow page; and one that is watched keeps up with a log that outruns it. The
-// bridge and the agent are the test's own.
+// Checks that the inspector's page of a run with 10,000 events is painted quickly, compared with a measurement of this
+// machine taken in between, so that a busy machine is not mistaken for a slow page. Also checks that a watched page keeps up
+// with a fast log. The test starts its own bridge and agent.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,14 +12,14 @@ import { fileURLToPath } from "node:url";
 import { launch } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const events = 10_000; // also the most steps that a run may have
-const limit = 300; // ms to the first paint, where the measure takes no longer than usual
-const usual = 100; // ms that the measure takes on a machine that is not loaded
-const burst = 3_000; // events that a watched run says at once
+const events = 10_000; // also the maximum number of steps of a run
+const limit = 300; // ms to the first paint, if the machine is as fast as usual
+const usual = 100; // ms for the same measurement on an idle machine
+const burst = 3_000; // events that a watched run sends at once
 let browser, bridge, agent, program, folder;
-let release; // lets a watched run say the second half of what it says
+let release; // lets a watched run send its second half
 
-/** A thread/run agent whose every run streams many events and ends; one that is asked to be watched says a part when it is let. */
+/** A thread/run agent whose runs stream many events and end. A watched run sends its second half when it is released. */
 function serveAgent() {
   return createServer(async (req, res) => {
     let body = "";
@@ -69,7 +69,7 @@ after(async () => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Makes a run and gives its id, and its thread's. */
+/** Creates a run and returns its id and that of its thread. */
 async function run(...messages) {
   const post = (path, body) => fetch(bridge + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const { thread_id: thread } = await (await post("/threads", {})).json();
@@ -77,14 +77,14 @@ async function run(...messages) {
   return { thread, id };
 }
 
-/** Makes the run and gives its id once it has ended. */
+/** Creates the run and returns its id when it has ended. */
 async function longRun() {
   const { thread, id } = await run();
   await fetch(`${bridge}/threads/${thread}/runs/${id}/join`).then((r) => r.arrayBuffer());
   return id;
 }
 
-/** Milliseconds of a page, in a window that has nothing kept: from asking for it to its first paint, and of these those of the server: until its answer begins, and has come. */
+/** Milliseconds of a page in a window with an empty cache: until the first paint, and until the first and last byte of the server's response. */
 async function paint(url) {
   const context = await browser.newContext();
   try {
@@ -100,7 +100,7 @@ async function paint(url) {
   }
 }
 
-/** Milliseconds to the first paint of a page of 200 rows that comes from no server: what the machine and Chromium take by themselves. The page of a run has half as many, with more in each. */
+/** Milliseconds to the first paint of a local page with 200 rows, which measures the machine and Chromium. The page of a run has half as many rows with more content. */
 const measure = () => paint(`data:text/html,<title>measure</title><table>${"<tr><td>row<td>of<td>words".repeat(200)}</table>`);
 
 const median = (list, of) => list.map((one) => one[of]).toSorted((a, b) => a - b)[Math.floor(list.length / 2)];

@@ -1,5 +1,5 @@
-// A run in the inspector as a person sees it: live, failed, with files, from an agent that says what is not to be believed. The
-// bridge and the agent are the test's own.
+// A run in the inspector as users see it: live, failed, with files, and from an agent whose output cannot be trusted. The
+// test starts its own bridge and agent.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,9 +15,9 @@ const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
 const image = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAF0lEQVR4nGP4z8BAEiJN9aiGUQ1DSgMAqDv+AdGAKwwAAAAASUVORK5CYII=", "base64"); // of 16 by 16 pixels
 const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, graph, program, folder;
-let release; // lets the step that is asked for be answered
+let release; // releases the requested step
 
-/** A task/step agent: "wait" has each step wait for release, "fail" fails, all else writes a file that is a page, and says a long line. */
+/** A task/step agent: with "wait" each step waits for release, "fail" fails, and anything else writes an HTML file and outputs a long line. */
 function serveAgent() {
   const tasks = new Map();
   const told = (res, status, body) => { res.writeHead(status, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
@@ -48,7 +48,7 @@ function serveAgent() {
   });
 }
 
-/** A thread/run agent: a node of a subgraph and one of the graph each say something that has cost tokens; each waits for release. */
+/** A thread/run agent: a node of a subgraph and one of the graph each send a message with token usage; each waits for release. */
 function serveGraph() {
   return createServer(async (req, res) => {
     req.resume();
@@ -75,7 +75,7 @@ function serveGraph() {
   });
 }
 
-/** What a run of the agent says, recorded: another agent answers from it. */
+/** A recording of a run of the agent, from which another agent answers. */
 const record = (from, to) => new Promise((done, failed) => {
   spawn(join(here, "tmp/apbridge"), ["run", from, "Plan a garden", "--record", to], { stdio: "ignore" })
     .on("error", failed).on("exit", (code) => (code === 0 ? done() : failed(new Error(`recording ended with ${code}`))));
@@ -107,7 +107,7 @@ after(async () => {
 const json = async (path) => (await fetch(bridge + path)).json();
 
 
-/** Begins a run, and waits until it has ended unless it is not to. */
+/** Begins a run and, unless told otherwise, waits until it has ended. */
 async function run(input, ends = true, besides = {}) {
   const thread = (await (await fetch(`${bridge}/threads`, { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } })).json()).thread_id;
   const answer = await fetch(`${bridge}/threads/${thread}/runs`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: "a", input: { messages: [{ role: "user", content: input }] }, ...besides }) });
@@ -118,13 +118,13 @@ async function run(input, ends = true, besides = {}) {
 
 const shown = (path, options, body, expected) => open(browser, bridge + path, options, body, expected);
 
-/** The page has run nothing that an agent said, and shows it. */
+/** Checks that the page shows an agent's output without executing it. */
 async function inert(p) {
   assert.doesNotMatch(await p.title(), /taken/);
   assert.equal(await p.locator("main script, main img").count(), 0);
 }
 
-/** Cells of the axis that do not lie below those of its head, or whose words reach out of them, when so many dialects have a column. */
+/** Cells of the axis that are not below their header or whose text overflows, with the given number of dialect columns. */
 const misplaced = (page, dialects) => page.evaluate((dialects) => {
   const head = document.querySelector(".axis thead tr"), rows = [...document.querySelectorAll(".axis tbody tr")];
   for (const row of [head, ...rows]) {
@@ -189,7 +189,7 @@ for (const input of ["work", "fail"]) {
 
 test("rows out of sight are rows to a screen reader, are found and have the focus", async () => {
   const { id } = await run("work");
-  const read = await launch("--force-renderer-accessibility"); // as while a screen reader is there: else Chromium tells of what it has laid out
+  const read = await launch("--force-renderer-accessibility"); // as with a screen reader; otherwise Chromium only reports elements that it has laid out
   try {
     await open(read, `${bridge}/inspect/runs/${id}`, { viewport: { width: 1280, height: 300 } }, async (p) => {
       const rows = await p.locator(".axis tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.textContent.trim())));
@@ -208,7 +208,7 @@ test("rows out of sight are rows to a screen reader, are found and have the focu
   }
 });
 
-/** How many cells each row of a page's one table has, as a screen reader is told. */
+/** The number of cells in each row of a page's only table, as reported to a screen reader. */
 async function told(p) {
   const { nodes } = await (await p.context().newCDPSession(p)).send("Accessibility.getFullAXTree");
   const by = new Map(nodes.map((n) => [n.nodeId, n]));
@@ -225,14 +225,14 @@ test("an axis says what its rows and cells are, also to browsers that take it fo
   assert.deepEqual(parts.filter((one) => !one.includes(" role=")), []);
 });
 
-// Of an agent, how many updates its run has, and what is to be among the rows.
+// For each agent: the number of updates of its run, and expected contents of the rows.
 for (const [name, agent, updates, wanted] of [
   ["the steps of a task", "a", 3, ["durability: dropped"]],
   ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12 tokens in, 5 out"]],
 ]) {
   test(`rows that come while a run is watched are those of its page: ${name}`, async () => {
     release = undefined;
-    const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // of which the task/step agent is not told
+    const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
     const story = (p) => p.locator("#summary, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
@@ -360,7 +360,7 @@ test("a file that is a page is previewed as text", async () => {
 
 test("a file that is an image is previewed where nothing runs", async () => {
   const { id } = await run("image");
-  const p = await browser.newPage(); // Chromium styles an image that stands alone, and complains that it may not
+  const p = await browser.newPage(); // Chromium styles a standalone image and complains that the policy forbids it
   try {
     await p.goto(`${bridge}/inspect/runs/${id}`);
     await unfold(p);
@@ -390,9 +390,9 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     await until(() => release);
     go();
     await until(async () => (await json(`/inspect/runs/${id}`)).rows.filter((r) => r.kind === "update").length === 2);
-    await p.waitForTimeout(2_500); // two looks of the stream of changes
+    await p.waitForTimeout(2_500); // two polls of the stream of changes
     assert.equal(await updates.count(), 1);
-    await p.getByRole("button", { name: "Go on with updates" }).press("Enter");
+    await p.getByRole("button", { name: "Resume updates" }).press("Enter");
     await updates.nth(1).waitFor();
     await until(() => release);
     go();
@@ -427,5 +427,5 @@ test("a run that is deleted while it is watched is said to be gone", async () =>
     release = undefined;
     await fetch(`${bridge}/threads/${thread}`, { method: "DELETE" });
     await p.getByText("This is not there any more.").waitFor();
-  }, /status of 404/); // where the page asks what came before it is told that the run is gone
+  }, /status of 404/); // when the page requests earlier events, it learns that the run is gone
 });

@@ -1,5 +1,5 @@
-// Threads in the inspector as a person uses them: read, compared, forked, answered, run again; at every width, light and dark,
-// without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
+// Threads in the inspector as users see them: read, compared, forked, answered, run again; at every width, light and dark,
+// without scripts, and checked by axe. BROWSER_PICTURES=1 creates the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -22,7 +22,7 @@ after(() => browser?.close());
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
 const json = async (path) => (await fetch(bridge + path)).json();
 
-/** Says something on a thread, new or old, and waits for the end. */
+/** Sends a message on a new or existing thread and waits for the end. */
 async function say(who, content, thread = randomUUID()) {
   const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
     method: "POST", headers: { "Content-Type": "application/json" },
@@ -75,9 +75,9 @@ for (const javaScriptEnabled of [true, false]) {
 
   test(`a thread is gone on from a checkpoint, ${how}`, () => shown(`/inspect/threads/${plain}/checkpoints/${checkpoint}`, { javaScriptEnabled }, async (page) => {
     await page.getByLabel("Say", { exact: true }).fill(`A wall, ${how}`);
-    await page.getByRole("button", { name: "Go on …" }).press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Go on from here?" }).waitFor();
-    await page.getByRole("button", { name: "Go on from here" }).press("Enter");
+    await page.getByRole("button", { name: "Continue …" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Continue from here?" }).waitFor();
+    await page.getByRole("button", { name: "Continue from here" }).press("Enter");
     await page.waitForURL(`${bridge}/inspect/threads/${plain}`);
     if (!javaScriptEnabled) await ended(plain).then(() => page.reload());
     await page.locator(".turn").getByText(`A wall, ${how}`).first().waitFor();
@@ -161,7 +161,7 @@ test("turns that come while a thread is watched are those of its page", async ()
   });
 });
 
-/** Nothing works on the thread any more. */
+/** Waits until no run is active on the thread. */
 async function ended(thread) {
   for (let n = 0; n < 300; n++) {
     const { status } = await json(`/inspect/threads/${thread}`);

@@ -1,5 +1,5 @@
-// The inspector as a person uses it: the list of runs live and long, agents and their playground; at every width, light and
-// dark, by keyboard, without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
+// The inspector as users see it: the list of runs, live and long, agents and their playground; at every width, light and
+// dark, by keyboard, without scripts, and checked by axe. BROWSER_PICTURES=1 creates the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -12,13 +12,13 @@ before(async () => {
   browser = await launch();
   for (const words of ["Plan a garden", "fail", "Which plants like shade?", "Write the word Washington"]) await say(words);
   const { agents } = await json("/inspect/agents");
-  if (agents.some((a) => a.name === "careful")) await say("Write a file", "careful"); // which asks first
+  if (agents.some((a) => a.name === "careful")) await say("Write a file", "careful"); // which asks a question first
 });
 after(() => browser?.close());
 
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
 
-/** A run that has ended, on a thread of its own, which stays. */
+/** Returns a finished run on a new thread, which is kept. */
 async function say(content, name = agent) {
   const answer = await fetch(`${bridge}/threads/${randomUUID()}/runs/wait`, {
     method: "POST", headers: { "Content-Type": "application/json" },
@@ -81,7 +81,7 @@ test("a run that is made is listed at once, and stays out while the page is paus
   await button.focus();
   await page.keyboard.press("Enter");
   await page.getByText("Paused: the page stands still.").waitFor();
-  const heard = page.evaluate((url) => new Promise((told) => { // what this page hears of in the same time
+  const heard = page.evaluate((url) => new Promise((told) => { // the events that this page receives in the same time
     let times = 0;
     const source = new EventSource(url);
     source.addEventListener("changed", () => { if (++times > 1) { source.close(); told(times); } });
@@ -89,7 +89,7 @@ test("a run that is made is listed at once, and stays out while the page is paus
   const second = await say("paused");
   await heard;
   assert.equal(await rowOf(page, second).count(), 0);
-  await page.getByRole("button", { name: "Go on with updates" }).click();
+  await page.getByRole("button", { name: "Resume updates" }).click();
   await rowOf(page, second).waitFor();
 }));
 
@@ -110,7 +110,7 @@ for (const javaScriptEnabled of [true, false]) {
 test("why runs wait has the room that is left", () => shown("/inspect", { viewport: { width: 1920, height: 800 } }, async (page) => {
   await page.locator(".virtual").waitFor();
   const widths = await page.locator("thead th").evaluateAll((cells) => cells.map((c) => [c.textContent, c.offsetWidth]));
-  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waits for, or failed by", JSON.stringify(widths));
+  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waiting for, or error", JSON.stringify(widths));
 }));
 
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {

@@ -12,7 +12,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 /** The path of a client's page: clients with other packages have other bundles. */
 export const pathOf = ({ page, sdk }) => `/${[page, sdk].filter(Boolean).join("-").replaceAll(/[^a-z0-9]+/gi, "-")}`;
 
-/** Bundles every page into the folder and serves them; gives the server's URL and how to close it. */
+/** Bundles every page into the folder and serves them; returns the server's URL and a function that closes it. */
 export async function pages(folder) {
   const bundles = new Map(Object.values(clients).map((client) => [pathOf(client), client]));
   await Promise.all([...bundles].map(([path, client]) => bundle(client, join(folder, `${path}.js`))));

@@ -1,6 +1,6 @@
-// Every client × behaviour × kind of agent. What does not work stands in expected.json with whose fault it is (client,
-// agent, or bridge), why, and words of how it fails; a cell that works though it stands there fails, one that fails in
-// another way does, and so does any other that does not work.
+// Every client × behaviour × kind of agent. expected.json lists failures with their fault (client, agent, refused or bridge), the
+// reason, and a part of the message. A cell fails if it works although it is listed, if it fails with another message, or
+// if it fails without being listed.
 import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -17,8 +17,8 @@ const { BROWSER_BRIDGE: bridge, BROWSER_PAGES: site, BROWSER_CLIENTS, BROWSER_UP
 const only = BROWSER_CLIENTS ? BROWSER_CLIENTS.split("|") : [];
 const expectedFile = new URL("expected.json", import.meta.url);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
-// In milliseconds. A page that begins with a graph's schemas waits until the JavaScript server answers 500, which takes
-// it half a minute on a busy machine; then the bridge tells its own.
+// In milliseconds. A page that first requests a graph's schemas waits until the JavaScript server returns 500, which takes
+// half a minute on a busy machine. Then the bridge returns its own schemas.
 const patience = { wanted: 10_000, doubted: 3_000 };
 const schemasTake = BROWSER_DIRECT ? 0 : 45_000;
 
@@ -28,7 +28,7 @@ let browser, tabs, schemas;
 before(async () => {
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--process-per-site"] });
   if (BROWSER_DIRECT) schemas = await tellingSchemas(bridge);
-  tabs = await browser.newContext(); // one for all: pages come from its cache, and each cell has a way to the bridge of its own
+  tabs = await browser.newContext(); // one for all cells, for its cache; each cell has a separate connection to the bridge
 });
 after(async () => {
   await browser?.close();
@@ -36,7 +36,7 @@ after(async () => {
   writeFileSync(new URL("tmp/results.json", import.meta.url), JSON.stringify(results, null, 1));
 });
 
-/** One cell: the behaviour in a page of its own. */
+/** One cell: the behaviour on a separate page. */
 async function tried(client, behaviour, name, kind, limit) {
   const way = await wire(client.asksSchemas && schemas ? schemas.url : bridge);
   const address = new URL(pathOf(client), site);
@@ -51,11 +51,11 @@ async function tried(client, behaviour, name, kind, limit) {
   }
 }
 
-/** Where a cell that does not work stands in expected.json. What is the bridge's to mend works without it. */
+/** The entry of a failing cell in expected.json. Faults of the bridge do not occur without it. */
 const isKnown = (client, behaviour, name) =>
   expected.find((e) => e.clients.includes(client) && e.behaviour === behaviour && e.agent === name && !(BROWSER_DIRECT && e.fault === "bridge"));
 
-/** A cell that is expected to fail has to fail as it did when its reason was found: all the words stand in the failure. */
+/** Checks that an expected failure still has the same reason: the message must contain all listed texts. */
 const failsAsKnown = (failure, { seen = [] }) => seen.length > 0 && seen.every((words) => failure.message.includes(words));
 
 async function judged(t, client, behaviour, name, kind) {
@@ -63,11 +63,11 @@ async function judged(t, client, behaviour, name, kind) {
   const doubted = known && !BROWSER_UPDATE;
   const outcome = (patience) => tried(clients[client], behaviours[behaviour], name, kind, patience + (clients[client].asksSchemas ? schemasTake : 0)).then(() => null, (err) => err);
   let failure = await outcome(doubted ? patience.doubted : patience.wanted);
-  if (doubted && failure && !failsAsKnown(failure, known)) failure = await outcome(patience.wanted); // it may not have come as far
+  if (doubted && failure && !failsAsKnown(failure, known)) failure = await outcome(patience.wanted); // it may not have got as far
   results.push({ client, behaviour, agent: name, works: failure === null, known, failure: failure?.message });
   if (failure && known) return assert.ok(failsAsKnown(failure, known), `it fails otherwise than by ${JSON.stringify(known.seen)}, which expected.json wants to see: ${failure.message}`);
   if (doubted) return assert.fail(BROWSER_DIRECT ? "it works without the bridge" : "it works now; make compatibility takes it out of expected.json");
-  if (failure && BROWSER_DIRECT) return t.diagnostic(`this fails without the bridge: ${failure.message}`); // and need not: the bridge may do better
+  if (failure && BROWSER_DIRECT) return t.diagnostic(`this fails without the bridge: ${failure.message}`); // which is acceptable, since the bridge may do better
   if (failure) throw failure;
 }
 

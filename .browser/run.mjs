@@ -1,11 +1,12 @@
-// Stock clients in headless Chromium: agents, the bridge and a server of the clients' pages on free loopback ports, then
-// the rows of rows.test.mjs, the page of examples/chat, the bridge's own pages and its inspector, then everything stopped, whatever happened.
+// Tests stock clients in headless Chromium. Starts agents, the bridge and a server for the clients' pages on free loopback
+// ports, runs rows.test.mjs and the tests of examples/chat, the bridge's own pages and its inspector, and always stops everything.
 //
 //   node run.mjs BINARY [--update] [CLIENT…]
 //
-// Names of clients (clients.mjs) run these alone. --update writes the compatibility page and drops what works now from
-// expected.json. BROWSER_DIRECT=1 leaves the bridge out, before the LangGraph server itself: what expected.json calls no
-// fault of the bridge has to fail then, and what else fails is printed. BROWSER_ROWS=WORD runs the rows with that word in their names. E2E_VERBOSE=1 shows what agents and bridge print.
+// Names of clients (clients.mjs) select clients. --update writes the compatibility page and removes entries that now work
+// from expected.json. BROWSER_DIRECT=1 uses the LangGraph server without the bridge: failures that expected.json does not
+// attribute to the bridge must then occur, and other failures are printed. BROWSER_ROWS=WORD selects rows by a word in their
+// names. E2E_VERBOSE=1 shows the output of agents and bridge.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ const rowsAlone = direct || only.length > 0 || Boolean(process.env.BROWSER_ROWS)
 const folder = mkdtempSync(join(tmpdir(), "apbridge-browser-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** The bridge's configuration: every agent under a name of its own, and pages of this machine let in. */
+/** The bridge's configuration with all agents, which allows web pages of this machine. */
 function config({ js, autogpt, langgraph }) {
   const graph = (assistant) => ({ url: langgraph, dialect: "threadrun", assistant });
   const agents = {
@@ -38,8 +39,8 @@ function config({ js, autogpt, langgraph }) {
 }
 
 async function main() {
-  // @langchain/react subscribes twice over a WebSocket. When a run is over before the second, which carries the
-  // messages, it takes them for nothing of that run. No agent that asks a model is that quick.
+  // @langchain/react subscribes twice over a WebSocket. If a run ends before the second subscription, which carries the
+  // messages, it does not assign them to that run. No agent with a model is that fast.
   process.env.E2E_STEP_MS ??= "50";
   const [js, autogpt, langgraph, site, chat] = await Promise.all([
     peer("jsagent", join(e2e, "jsagent/agent.mjs")),
@@ -53,7 +54,7 @@ async function main() {
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
   const env = { BROWSER_BRIDGE: direct ? langgraph : url, BROWSER_PAGES: site.url, BROWSER_EXAMPLE: chat, BROWSER_CLIENTS: only.join("|"), BROWSER_UPDATE: rest.includes("--update") ? "1" : "" };
   const files = (...names) => names.map((name) => join(here, `${name}.test.mjs`));
-  // Beside the rows: pages that do not change, and bridges of the tests' own. Alone: lists of the runs of this bridge, and what measures.
+  // Concurrently with the rows: pages that do not change, and tests with their own bridge. Separately: lists of this bridge's runs, and measurements.
   const beside = rowsAlone ? files("rows") : files("rows", "front", "inspect-run", "inspect-live", "example");
   const code = await suite(child, rowsAlone ? [] : files("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
   site.close();

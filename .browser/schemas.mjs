@@ -1,5 +1,5 @@
-// A way to a LangGraph server that tells a graph's schemas by itself. The JavaScript server works at them for a quarter
-// of a minute and answers 500, which the SDK asks again several times: a page that begins with them would show nothing.
+// A proxy to a LangGraph server that serves a graph's schemas itself. The JavaScript server works on them for a quarter
+// of a minute and returns 500, which the SDK retries several times. A page that first requests them would show nothing.
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 
@@ -7,7 +7,7 @@ const state = { type: "object", properties: { messages: { type: "array" }, files
 const empty = { type: "object", properties: {} };
 const schemas = { input_schema: state, output_schema: state, state_schema: state, config_schema: empty, context_schema: empty };
 
-/** Gives the URL of the way, and how to close it. */
+/** Returns the proxy's URL and a function that closes it. */
 export async function tellingSchemas(target) {
   const server = createServer((req, res) => {
     if (req.method === "GET" && req.url.endsWith("/schemas")) {

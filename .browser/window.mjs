@@ -1,20 +1,20 @@
-// A window of headless Chromium, and what is asked of every page of the bridge's own.
+// A window of headless Chromium, and common checks of the bridge's own pages.
 import axe from "axe-core";
 import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 
-/** The browser of the tests, with options of its own. */
+/** Starts the browser of the tests with additional options. */
 export const launch = (...options) => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", ...options] });
 
-/** A page in a window of its own; body uses it. What the browser complained about fails the test, unless it is expected. */
+/** Opens a page in a new window for body. Unexpected complaints of the browser fail the test. */
 export async function shown(browser, url, options, body, expected = /^$/) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   const complaints = [];
   page.on("console", (message) => {
-    // Chromium asks for an icon of its own accord, where a test has it pass over the page's policy.
+    // Chromium requests an icon by itself if a test bypasses the page's policy.
     if (!message.location().url.endsWith("/favicon.ico")) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -27,13 +27,13 @@ export async function shown(browser, url, options, body, expected = /^$/) {
   }
 }
 
-/** Everything that folds is opened, and what waits to be scrolled to is laid out, as it is before the eye. */
+/** Opens all folded elements and lays out those that are not yet scrolled into view. */
 export const unfold = (page) => page.evaluate(() => {
   document.querySelectorAll("details").forEach((d) => { d.open = true; });
   document.querySelectorAll("main *").forEach((e) => { if (getComputedStyle(e).contentVisibility === "auto") e.style.contentVisibility = "visible"; });
 });
 
-/** What reaches out of the window to the right and is in nothing that scrolls by itself. */
+/** The elements that overflow the window on the right and are not inside a scrolling element. */
 export const sticksOut = (page) => page.evaluate(() => {
   const scrolls = (e) => e && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   const out = [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e));
@@ -41,8 +41,8 @@ export const sticksOut = (page) => page.evaluate(() => {
 });
 
 /**
- * Axe finds nothing, and the page is as light or dark as it was asked to be. Axe comes past the page's policy, and does
- * not write to the frames of previews: these have no origin and no scripts to answer with.
+ * Checks that axe finds no faults, and that the page is as light or dark as requested. Axe bypasses the page's policy and
+ * skips the frames of previews, which have no origin and no scripts to respond.
  */
 export async function accessible(page, colorScheme) {
   await unfold(page);
@@ -54,14 +54,14 @@ export async function accessible(page, colorScheme) {
   assert.equal(back === "rgb(255, 255, 255)", colorScheme === "light");
 }
 
-/** A picture for docs/inspector.md, which stays small; it is kept with BROWSER_PICTURES=1. */
+/** Takes a small picture for docs/inspector.md, which is kept with BROWSER_PICTURES=1. */
 export async function picture(page, name) {
   const png = await page.screenshot();
   assert.ok(png.length <= 150_000, `${name} has ${png.length} bytes`);
   if (process.env.BROWSER_PICTURES === "1") writeFileSync(new URL(`../docs/inspector/${name}.png`, import.meta.url), png);
 }
 
-/** What is found within a minute. */
+/** Waits up to a minute for a result. */
 export async function until(what) {
   for (const last = Date.now() + 60_000; Date.now() < last; await new Promise((r) => setTimeout(r, 20))) {
     const found = await what();

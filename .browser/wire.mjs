@@ -1,4 +1,4 @@
-// A way to the bridge that can be cut: every connection that is open is broken, later ones work.
+// A proxy of the bridge that can cut all open connections; later ones work.
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
@@ -10,7 +10,7 @@ export async function wire(target) {
     for (const [from, to] of [[near, far], [far, near]]) {
       open.add(from);
       from.on("error", () => to.destroy());
-      from.on("close", () => open.delete(from)); // an end is passed on by the pipe, behind the last byte
+      from.on("close", () => open.delete(from)); // the pipe passes on an end after the last byte
       from.pipe(to);
     }
   });

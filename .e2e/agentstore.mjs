@@ -1,5 +1,5 @@
-// A bridge whose store is that of its agent (store.agent): what clients put the graph reads, and what the graph puts
-// clients read. The same calls at the server and through the bridge give the same, since it is one store.
+// A bridge that uses the store of its agent (store.agent): the graph reads items that clients put, and clients read items
+// that the graph puts. The same calls to the server and through the bridge return the same, since it is one store.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
@@ -10,13 +10,13 @@ const bridge = new Client({ ...options, apiUrl: process.env.E2E_STORE });
 const apart = new Client({ ...options, apiUrl: process.env.E2E_BRIDGE });
 const clients = [server, bridge];
 
-/** What the graph finds when it is told something, which it keeps. */
+/** Sends the graph a text, which it stores, and returns the items that it finds. */
 async function told(client, words) {
   const { messages } = await client.runs.wait(null, "keeper", { input: { messages: [{ role: "user", content: words }] } });
   return messages.at(-1).content;
 }
 
-/** Asks both for the same; gives the answer. */
+/** Sends both the same request and returns the response. */
 async function same(ask) {
   const [want, got] = await Promise.all(clients.map(ask));
   assert.deepEqual(got, want);

@@ -1,12 +1,12 @@
-// A run that says nothing for long: its readers get signs of life through
-// whatever lies between, and no client takes one for data.
+// A run without output for a long time: its readers receive keep-alives through
+// any proxy, and no client mistakes them for data.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
 import { call } from "./http.mjs";
 
 const bridge = process.env.E2E_BRIDGE;
-const silence = 18_000; // the bridge speaks after 15 s
+const silence = 18_000; // the bridge sends something after 15 s
 const body = JSON.stringify({
   assistant_id: "slow", stream_mode: ["custom"], input: { messages: [{ role: "user", content: String(silence) }] },
 });

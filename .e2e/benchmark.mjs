@@ -1,5 +1,5 @@
-// A client that calls in the order, and with the bytes, of AutoGPT's benchmark
-// harness (its Python client, replayed): JSON type and no body on step POSTs,
+// A client that makes the requests of AutoGPT's benchmark harness in the same order
+// and with the same bytes (its Python client, replayed): JSON type and no body on step POSTs,
 // a content type on GETs, relative_path before the file, percent-encoded names.
 import { call } from "./http.mjs";
 

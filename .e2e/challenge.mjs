@@ -1,4 +1,4 @@
-// apbridge bench, with challenges in agbenchmark's format, before the
+// Runs apbridge bench with challenges in agbenchmark's format against the
 // real JavaScript SDK and the real LangGraph server.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

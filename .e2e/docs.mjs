@@ -1,4 +1,4 @@
-// The programs in JavaScript that /docs and the inspector show, run as they are copied, with the SDK that they name.
+// Runs the JavaScript programs on /docs and in the inspector unchanged, with the SDK that they import.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,14 +11,14 @@ const { E2E_BRIDGE: bridge, E2E_KEYED: keyed, E2E_KEY: key } = process.env;
 const run = promisify(execFile);
 const signs = { lt: "<", gt: ">", amp: "&", quot: '"', "#34": '"', "#39": "'", "#43": "+" };
 
-/** The program as the page at url shows it. */
+/** The program on the page at url. */
 async function program(url, headers = {}) {
   const page = await (await fetch(`${url}/docs`, { headers: { accept: "text/html", ...headers } })).text();
   const [, code] = page.match(/<figure id="javascript">.*?<code>(.*?)<\/code>/s);
   return code.replace(/&(#?\w+);/g, (all, name) => signs[name] ?? all);
 }
 
-/** What a program prints that stands where its packages are found. */
+/** The output of a program in a folder from which its packages are found. */
 async function prints(code, env = {}) {
   const here = fileURLToPath(new URL("tmp/", import.meta.url));
   mkdirSync(here, { recursive: true });
@@ -52,7 +52,7 @@ describe("the program in JavaScript that the inspector shows of a run", () => {
       const headers = { "content-type": "application/json", ...(secret && { "x-api-key": secret }) };
       const json = async (path, init = {}) => (await fetch(url + path, { headers, ...init })).json();
       const content = "again $(id) `id` ${1+1} \"'\\ \u2028\u202e é😀";
-      await json("/runs/wait", { method: "POST", body: JSON.stringify({ assistant_id: agent, input: { messages: [{ role: "user", content }] }, on_completion: "keep" }) }); // else it is listed for 5 s
+      await json("/runs/wait", { method: "POST", body: JSON.stringify({ assistant_id: agent, input: { messages: [{ role: "user", content }] }, on_completion: "keep" }) }); // otherwise it is only listed for 5 s
       const [first, ...others] = (await json(`/inspect?text=${encodeURIComponent("again $(id)")}`)).runs;
       assert.equal(others.length, 0);
       const { programs, input } = await json(`/inspect/runs/${first.run_id}/again`);

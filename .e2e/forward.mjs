@@ -1,10 +1,10 @@
-// The LangGraph SDK before task/step agents: the official JavaScript SDK agent
+// The LangGraph SDK with task/step agents: the official JavaScript SDK agent
 // and an AutoGPT-like one.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
 import { until } from "./http.mjs";
-// What the SDK's hooks read questions and write answers with.
+// The functions with which the SDK's hooks read questions and write answers.
 import { normalizeHitlInterruptPayload, normalizeHitlResponseForServer } from "@langchain/langgraph-sdk/ui";
 
 const apiUrl = process.env.E2E_BRIDGE;
@@ -194,10 +194,10 @@ describe("people in the loop before the AutoGPT-like agent", () => {
     const asked = await runs.wait(thread_id, "autogpt", { input: says("ask about colours") });
     assert.deepEqual(Object.keys(asked), ["__interrupt__"]);
     const card = asked.__interrupt__[0].value;
-    const [request] = card.action_requests; // as pages of today read it
+    const [request] = card.action_requests; // the form that current pages read
     assert.deepEqual([request.name, request.args], ["ask_user", { question: "Which colour?", answer: "" }]);
     assert.deepEqual(card.review_configs[0].allowed_decisions, ["edit"]);
-    assert.equal(card.action_request.action, "ask_user"); // and those of last year
+    assert.equal(card.action_request.action, "ask_user"); // and the form of last year
     assert.equal(card.config.allow_respond, true);
     const thread = await threads.get(thread_id);
     assert.equal(thread.status, "interrupted");

@@ -1,7 +1,7 @@
-// Plain calls, for clients that use no SDK.
+// Plain requests, for clients without an SDK.
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** One call: {status, headers, body}, body decoded when it is JSON. */
+/** One request: {status, headers, body}; body is decoded if it is JSON. */
 export async function call(method, url, body, headers = {}) {
   const sent = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
   const response = await fetch(url, { method, headers: { ...(body === undefined ? {} : JSON_TYPE), ...headers }, ...sent });
@@ -10,7 +10,7 @@ export async function call(method, url, body, headers = {}) {
   try {
     decoded = JSON.parse(text);
   } catch {
-    // stays text
+    // keep the text
   }
   return { status: response.status, headers: response.headers, body: decoded, text };
 }
@@ -36,7 +36,7 @@ export function frames(text) {
   return list;
 }
 
-/** Asks again until done says yes; for what happens in the background. */
+/** Repeats a request until done returns true, for background work. */
 export async function until(what, ask, done, patience = 15_000) {
   const deadline = Date.now() + patience;
   for (;;) {

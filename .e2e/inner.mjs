@@ -1,5 +1,5 @@
-// Below the top graph: the same calls at the agent's own LangGraph server and through the bridge, compared member by
-// member. Ids differ, and where one is said twice on one side it is on the other.
+// Inner graphs: the same calls to the agent's own LangGraph server and through the bridge are compared member by member.
+// Ids differ, but two places with the same id on one side must have the same id on the other.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
@@ -10,10 +10,10 @@ const options = { callerOptions: { maxRetries: 0 } };
 const clients = [process.env.E2E_LANGGRAPH, process.env.E2E_BRIDGE].map((apiUrl) => new Client({ ...options, apiUrl }));
 const says = (content) => ({ messages: [{ type: "human", content, id: "u1" }] });
 
-/** What both sides have of metadata: the rest is about the server, its client and its own names. */
+/** The common metadata of both sides. The rest is specific to the server and the client. */
 const facts = ["source", "step", "langgraph_step", "langgraph_node", "langgraph_path", "langgraph_triggers", "langgraph_checkpoint_ns", "checkpoint_ns"];
 
-/** A value with its ids numbered in the order in which they are said, without times. */
+/** A value without times, with ids numbered in order of appearance. */
 function comparable(value) {
   const ids = new Map();
   const named = (text) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{32}\b/g, (id) => ids.get(id) ?? ids.set(id, `#${ids.size}`).get(id));
@@ -27,17 +27,17 @@ function comparable(value) {
   return walk(value);
 }
 
-/** A state without what the bridge adds at its top, and the names of its root, which the bridge has of its own. */
+/** A state without the bridge's additions at the top and without the names of the root, which differ. */
 const state = ({ values, next, tasks }) => ({ values, next, tasks });
 
-/** Asks both for the same, and compares. */
+/** Sends both the same request and compares the responses. */
 async function same(ask, pick = (v) => v) {
   const [want, got] = await Promise.all(clients.map(async (client) => comparable(pick(await ask(client)))));
   assert.deepEqual(got, want);
   return want;
 }
 
-/** Runs a graph up to its question on both sides; gives the thread of each client. */
+/** Runs a graph up to its question on both sides and returns the thread of each client. */
 async function asked(graph) {
   const threads = new Map();
   await Promise.all(clients.map(async (client) => {
@@ -48,7 +48,7 @@ async function asked(graph) {
   return (client) => threads.get(client);
 }
 
-/** The task of a thread's newest state, and the task within that. */
+/** The task of a thread's newest state, and the inner task of that. */
 const deepest = async (client, thread) => {
   const { tasks: [{ state: { checkpoint, tasks: [inner] } }] } = await client.threads.getState(thread, undefined, { subgraphs: true });
   return { middle: checkpoint, bottom: inner.state.checkpoint };
@@ -97,7 +97,7 @@ describe("states of inner graphs", { concurrency: 4 }, () => {
   test("the history of the thread has the results of its tasks", async () => {
     const of = await asked("inner");
     await Promise.all(clients.map((c) => c.runs.wait(of(c), "inner", { command: { resume: "very" } })));
-    // A run that answers tells once more where it goes on, and the bridge logs that.
+    // A run that answers a question reports once more where it continues, and the bridge logs that.
     const once = (list) => list.filter((s, i) => JSON.stringify([s.next, s.metadata.step]) !== JSON.stringify([list[i + 1]?.next, list[i + 1]?.metadata.step])).map(state);
     const list = await same((c) => c.threads.getHistory(of(c), { limit: 20 }), once);
     assert.equal(list[2].tasks[0].result.messages.at(-1).content, "3 messages, told: very");

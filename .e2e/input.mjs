@@ -1,6 +1,6 @@
-// All of an input reaches a task/step agent: earlier turns, system messages, and the files
-// in messages, in the forms that pages and SDKs send. Before the official JavaScript SDK
-// agent, which says what it was asked and which files it was given, and an AutoGPT-like one.
+// The whole input reaches a task/step agent: earlier turns, system messages, and files in messages, in the
+// forms that pages and SDKs send. The agents are the official JavaScript SDK agent, which outputs its
+// input and the names of its files, and an AutoGPT-like one.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AIMessage, HumanMessage, SystemMessage } from "@langchain/core/messages";

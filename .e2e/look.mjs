@@ -1,4 +1,4 @@
-// What a page sees of a task/step agent, through the SDK's own readers of messages and history.
+// A page's view of a task/step agent, through the SDK's own readers of messages and history.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
@@ -8,7 +8,7 @@ const client = new Client({ apiUrl: process.env.E2E_BRIDGE, callerOptions: { max
 const { threads, runs } = client;
 const says = (content, id = crypto.randomUUID()) => ({ messages: [{ type: "human", content, id }] });
 
-/** Everything that a stream says, and the messages that it adds up to. */
+/** All events of a stream and the messages that result from them. */
 async function watch(thread, agent, payload) {
   const frames = [];
   for await (const frame of runs.stream(thread, agent, { streamMode: ["messages-tuple", "updates", "values", "tasks"], ...payload })) frames.push(frame);

@@ -1,6 +1,6 @@
-// Every method of every client class of the LangGraph SDK, before task/step agents, and before a LangGraph server those that
-// it does not have itself: the others are compared with it (same.mjs). The methods are found by reflection: one without a row
-// in methods/ fails, so that a new version of the SDK cannot bring what nobody looked at.
+// Every method of every client class of the LangGraph SDK with task/step agents. Methods that a LangGraph server lacks are
+// also tried with one; the others are compared with it (same.mjs). The methods are found by reflection, and a method without
+// a row in methods/ fails, so that new methods of the SDK are noticed.
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
@@ -13,7 +13,7 @@ import * as threads from "./methods/threads.mjs";
 
 const tables = { assistants, crons, runs, store, threads };
 
-/** The agents, and what a run with the input "hello" says last and writes. */
+/** The agents, with the last output and the files of a run with the input "hello". */
 const agents = [
   { agent: "jsagent", last: /^done$/, messages: 4, file: "/out/result.txt" },
   { agent: "autogpt", last: /^All done$/, messages: 5, updates: 3, file: "/src/output.txt" },
@@ -25,7 +25,7 @@ for (const [client, table] of Object.entries(tables)) {
   for (const [method, row] of Object.entries(table)) rows[`${client}.${method}`] = row;
 }
 
-/** The names of a client's methods: those of its class and of what that extends, up to the SDK's base. */
+/** The names of a client's methods, including those of its base classes up to the SDK's base. */
 function methodsOf(client) {
   const names = [];
   for (let p = Object.getPrototypeOf(client); p && p.constructor.name !== "BaseClient" && p !== Object.prototype; p = Object.getPrototypeOf(p)) {
@@ -60,7 +60,7 @@ describe("methods of the SDK", () => {
     describe(`before ${about.agent}`, { concurrency: 8 }, () => {
       const sdk = open();
       const ctx = { sdk, ...about };
-      // One finished run on a thread, for the rows that only read.
+      // One finished run on a thread, for rows that only read.
       before(async () => {
         ctx.done = await sdk.threads.create({ metadata: { mark: crypto.randomUUID() } });
         ctx.values = await sdk.runs.wait(ctx.done.thread_id, ctx.agent, { input: ctx.says("hello") });
@@ -68,7 +68,7 @@ describe("methods of the SDK", () => {
       ctx.says = (content) => ({ messages: [{ role: "user", content }] });
       for (const method of methods.filter((method) => about.only?.test(method) ?? true)) {
         const row = rows[method];
-        if (!row) continue; // said above
+        if (!row) continue; // reported above
         if (row.later) test(method, { skip: row.later }, () => {});
         else if (row.status) test(`${method} is refused with ${row.status}`, () => refused(row, ctx));
         else test(method, () => row(ctx));

@@ -1,4 +1,4 @@
-// Starting and, above all, stopping the processes the end-to-end tests need.
+// Starts and reliably stops the processes that the end-to-end tests need.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -39,14 +39,14 @@ export async function freePort() {
   return port;
 }
 
-/** Starts a node script that prints "listening on URL"; gives the URL. */
+/** Starts a node script that prints "listening on URL" and returns the URL. */
 export function peer(name, script, ...args) {
   return program(name, "listening on ", process.execPath, [script, ...args]);
 }
 
 /**
- * Starts a program and waits for a line that begins like this; gives the rest of the line. With the option detached the
- * program is stopped with all that it started: npm leaves its script behind. patience is in milliseconds.
+ * Starts a program, waits for a line with this beginning, and returns the rest of the line. With the option detached the
+ * program is stopped with all its children, since npm leaves its script behind. patience is in milliseconds.
  */
 export async function program(name, begin, command, args, { patience = 90_000, ...options } = {}) {
   const child = launch(name, command, args, options);
@@ -60,7 +60,7 @@ export async function program(name, begin, command, args, { patience = 90_000, .
   throw new Error(`${name} did not start in time:\n${child.tail.join("\n")}`);
 }
 
-/** Starts the bridge and waits until it says that it is ready. */
+/** Starts the bridge and waits until it is ready. */
 export async function bridge(binary, args, port) {
   const child = launch("apbridge", binary, ["serve", ...args, "--listen", `127.0.0.1:${port}`, "--log-level", "warn"], {
     env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("APBRIDGE_"))),
@@ -76,7 +76,7 @@ export async function bridge(binary, args, port) {
   throw new Error(`apbridge was not ready in time:\n${child.tail.join("\n")}`);
 }
 
-/** Runs a command with our own output and gives its exit code. */
+/** Runs a command with our output and returns its exit code. */
 export async function run(command, args, env, cwd) {
   const child = spawn(command, args, { stdio: "inherit", env: { ...process.env, ...env }, cwd });
   running.add(child);
@@ -85,13 +85,13 @@ export async function run(command, args, env, cwd) {
   return code ?? 1;
 }
 
-/** Signals a process, or all of its group. */
+/** Signals a process or its whole group. */
 function signal(child, name) {
   if (child.group) process.kill(-child.pid, name);
   else child.kill(name);
 }
 
-/** Stops one process: asks, then insists. Gives its exit code, null when it had to be killed. */
+/** Stops a process with SIGTERM, then SIGKILL. Returns its exit code, or null if it had to be killed. */
 export async function stop(child, patience = 8000) {
   if (child.exitCode != null || child.signalCode != null) return child.exitCode;
   const gone = once(child, "exit");
@@ -102,7 +102,7 @@ export async function stop(child, patience = 8000) {
   return code;
 }
 
-/** Stops everything that was started and still runs. */
+/** Stops all processes that are still running. */
 export async function stopAll() {
   await Promise.all([...running].map((child) => stop(child)));
 }

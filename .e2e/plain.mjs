@@ -1,5 +1,5 @@
-// Agent Protocol calls without an SDK, before the default agent: the shapes of
-// the LangChain Agent Protocol document, and its refusals.
+// Agent Protocol requests without an SDK to the default agent: the forms and refusals of
+// the LangChain Agent Protocol document.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { call, events } from "./http.mjs";

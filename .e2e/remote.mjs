@@ -1,6 +1,6 @@
 // RemoteGraph of the JavaScript package, which leaves its stream at the frame
-// that asks and is answered in the same moment, before a LangGraph server and before a
-// task/step agent; and the same requests sent by hand, without the pause that
+// with a question and answers at once, with a LangGraph server and with a
+// task/step agent. Also the same requests without the SDK and without the pause that
 // the package needs to close its stream.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -17,7 +17,7 @@ const agents = {
 const says = (content) => ({ messages: [{ role: "user", content }] });
 const text = ({ content }) => (typeof content === "string" ? content : content.map((part) => part.text).join(""));
 
-/** Runs until RemoteGraph is asked something; gives the questions. */
+/** Runs until RemoteGraph receives questions and returns them. */
 async function question(running) {
   try {
     await running;
@@ -28,7 +28,7 @@ async function question(running) {
   return [];
 }
 
-/** Reads a stream up to the frame that asks, and leaves. true: it asked. */
+/** Reads a stream up to the frame with a question and leaves. Returns whether there was one. */
 async function leaveAtQuestion(at, body) {
   const response = await fetch(`${at}/runs/stream`, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),

@@ -1,4 +1,4 @@
-// Clients of tasks and steps, a benchmark harness and the official Postman suite, before a real LangGraph server and before
+// Clients of tasks and steps, a benchmark harness and the official Postman suite, with a real LangGraph server and with
 // task/step agents.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

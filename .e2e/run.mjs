@@ -1,10 +1,10 @@
-// The end-to-end tests: real peers and the bridge on free loopback ports, then
-// the tests, then everything stopped, whatever happened.
+// The end-to-end tests. Starts real peers and the bridge on free loopback ports, runs
+// the tests, and always stops everything.
 //
 //   node run.mjs BINARY [TEST FILE…]
 //
-// Without files all tests run, those of Go against the LangGraph server and the SDK's agent first.
-// E2E_VERBOSE=1 shows what peers and bridge print.
+// Without files all tests run, starting with the Go tests against the LangGraph server and the SDK's agent.
+// E2E_VERBOSE=1 shows the output of peers and bridge.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const tests = only.length > 0 ? only : ["agentstore.mjs", "beats.mjs", "forward.
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** The bridge's configuration: every agent under a name of its own. */
+/** The bridge's configuration with all agents. */
 function config({ js, autogpt, langgraph }) {
   const graph = (name, more = {}) => ({ url: langgraph, dialect: "threadrun", assistant: name, ...more });
   const agents = {
@@ -46,7 +46,7 @@ function config({ js, autogpt, langgraph }) {
   return { database: join(folder, "e2e.db"), default_agent: "jsagent", agents, webhooks: { allow_private_networks: true }, cors: { origins: ["https://smith.langchain.com"] } };
 }
 
-/** A bridge that wants a key; its URL. */
+/** Starts a bridge that requires a key and returns its URL. */
 async function keyed({ autogpt }, key) {
   const file = join(folder, "keyed.yaml");
   const settings = { database: join(folder, "keyed.db"), auth: { keys: [{ id: "page", key }] }, agents: { autogpt: { url: autogpt, dialect: "taskstep" } } };
@@ -54,7 +54,7 @@ async function keyed({ autogpt }, key) {
   return (await bridge(binary, ["--config", file], await freePort())).url;
 }
 
-/** A bridge whose store is that of its agent; its URL. */
+/** Starts a bridge that uses the store of its agent and returns its URL. */
 async function storing({ langgraph }) {
   const file = join(folder, "storing.yaml");
   const settings = { database: join(folder, "storing.db"), store: { agent: "keeper" }, agents: { keeper: { url: langgraph, dialect: "threadrun" } } };
@@ -78,7 +78,7 @@ async function main() {
     const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph, APBRIDGE_E2E_JSAGENT: js }, join(here, ".."));
     if (tested !== 0) return tested;
   }
-  return suite(child, [], env, 240_000, tests); // two at a time: much of them is waiting
+  return suite(child, [], env, 240_000, tests); // two at a time, since they mostly wait
 }
 
 await exitWith(main);

@@ -1,5 +1,5 @@
-// One table of scenarios. Each is run before the real LangGraph server and through the bridge in front of that server, and
-// everything that was answered is compared.
+// A table of scenarios. Each runs against the real LangGraph server and through the bridge in front of that server, and all
+// responses are compared.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";

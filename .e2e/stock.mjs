@@ -1,5 +1,5 @@
-// Stock clients that run without a page, a short test each: before the LangGraph server itself, through the bridge in front of
-// it, and before task/step agents. deepagents has its own, subagents.mjs.
+// Stock clients that run without a page, with a short test each: against the LangGraph server itself, through the bridge in
+// front of it, and with task/step agents. deepagents is in subagents.mjs.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Command, START, StateGraph } from "@langchain/langgraph";
@@ -15,7 +15,7 @@ const { LangGraphAgent } = await import("@copilotkit/runtime/langgraph");
 const { E2E_LANGGRAPH: server, E2E_BRIDGE: bridge } = process.env;
 const says = (content) => ({ messages: [{ type: "human", content, id: crypto.randomUUID() }] });
 
-/** A chat of CopilotKit's page with its runtime: sends a text, or what a page sends besides, and gives the events that come. */
+/** A chat of CopilotKit's page with its runtime: sends a text or another request of a page, and returns the events. */
 function copilot(deploymentUrl, graphId) {
   const runtime = new CopilotRuntime({ agents: { agent: new LangGraphAgent({ deploymentUrl, graphId }) } });
   const handle = createCopilotRuntimeHandler({ runtime, basePath: "/" });
@@ -29,7 +29,7 @@ function copilot(deploymentUrl, graphId) {
   };
 }
 
-/** What a page shows of a run: the names of its events, each once in a row, and the texts. */
+/** A page's view of a run: the names of its events without repetitions, and the texts. */
 const shown = (events) => ({
   events: events.map((e) => [e.type, e.stepName ?? e.name].filter(Boolean).join(" ")).filter((name, i, all) => name !== "RAW" && name !== all[i - 1]),
   text: events.filter((e) => e.type === "TEXT_MESSAGE_CONTENT").map((e) => e.delta).join(""),
@@ -95,7 +95,7 @@ describe("agentevals", () => {
 });
 
 describe("a swarm of remote agents", () => {
-  /** An agent that hands over when it is asked for the other, and else has the remote one answer. */
+  /** An agent that hands over if the other one is requested, and otherwise lets the remote one answer. */
   const member = (url, name, other) => new StateGraph(SwarmState)
     .addNode("speak", ({ messages }) => {
       if (messages.at(-1).content.includes(other)) return new Command({ goto: other, graph: Command.PARENT, update: { messages, activeAgent: other } });

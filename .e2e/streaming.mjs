@@ -1,6 +1,6 @@
-// The streaming protocol ("v2") as LangGraph's JavaScript client speaks it: client.threads.stream
-// and the controller that @langchain/react, @langchain/svelte and @langchain/vue share, before a
-// task/step agent and before a LangGraph server, over server-sent events and over a WebSocket.
+// The streaming protocol ("v2") in LangGraph's JavaScript client: client.threads.stream
+// and the controller that @langchain/react, @langchain/svelte and @langchain/vue share, with a
+// task/step agent and with a LangGraph server, over server-sent events and over a WebSocket.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
@@ -10,7 +10,7 @@ const url = process.env.E2E_BRIDGE;
 const client = new Client({ apiUrl: url });
 const says = (content) => ({ messages: [{ type: "human", content, id: crypto.randomUUID() }] });
 const transports = ["sse", "websocket"];
-globalThis.WebSocket ??= (await import("ws")).WebSocket; // Node has one from version 22 on
+globalThis.WebSocket ??= (await import("ws")).WebSocket; // Node has one since version 22
 
 const agents = {
   "a LangGraph server": { agent: "chat", input: "hello", last: /you said: (hello|once more|a mistake)/, asks: "ask", question: "hi", slowly: "in 1500 ms", answer: [{ type: "accept", args: null }], done: "done" },
@@ -40,7 +40,7 @@ function until(controller, what, wanted) {
   });
 }
 
-/** Waits until the thread's agent has taken a run. */
+/** Waits until the thread's agent has accepted a run. */
 async function working(threadId) {
   const next = () => client.threads.getState(threadId).then((state) => state.next, () => []);
   while ((await next()).length === 0);
@@ -212,8 +212,8 @@ for (const transport of transports) {
   });
 }
 
-// The SDK gives a WebSocket no headers, and refuses a client that has any: so a page adds its key
-// in fetch, and offers it to the WebSocket as a subprotocol.
+// The SDK sends no headers with a WebSocket, and refuses a client that has any. So a page adds its key
+// in fetch, and sends it to the WebSocket as a subprotocol.
 test("a page with a key, websocket", async () => {
   const key = process.env.E2E_KEY;
   const fetchWithKey = (at, init) => fetch(at, { ...init, headers: { ...init?.headers, "x-api-key": key } });

@@ -1,6 +1,6 @@
-// The async subagents of deepagents: their real middleware starts, checks, updates, lists and cancels runs over the bridge,
-// before agents of all kinds, and at the LangGraph server itself. Its tools are called as an agent calls them, with what they
-// keep in its state.
+// The async subagents of deepagents: their real middleware starts, checks, updates, lists and cancels runs through the
+// bridge, with agents of all kinds, and on the LangGraph server itself. The tools are called as by an agent, with the state
+// that they keep.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createAsyncSubAgentMiddleware } from "deepagents";
@@ -18,7 +18,7 @@ const { tools } = createAsyncSubAgentMiddleware({
 class Parent {
   tasks = {};
 
-  /** Calls a tool and gives the text that the parent's model would read. */
+  /** Calls a tool and returns the text that the parent's model would read. */
   async call(name, args) {
     const id = crypto.randomUUID();
     const runtime = { state: { asyncTasks: this.tasks }, toolCallId: id, toolCall: { id }, config: { configurable: {} } };
@@ -36,7 +36,7 @@ class Parent {
     return JSON.parse(await this.call("check_async_task", { taskId }));
   }
 
-  /** Checks again and again until the task is over. */
+  /** Checks the task until it has ended. */
   over(taskId) {
     return until("the end of a task", () => this.check(taskId), (r) => !["pending", "running"].includes(r.status));
   }

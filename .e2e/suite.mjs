@@ -1,9 +1,9 @@
-// A run of tests against a bridge that was started for it, and the end of the program.
+// Runs tests against a bridge that was started for them, and ends the program.
 import { run, stop, stopAll } from "./peers.mjs";
 
 /**
- * Runs test files with this environment and this many milliseconds each: first those of beside, two at a time, then the
- * others one after another; stops the bridge. Gives the exit code.
+ * Runs test files with this environment and time limit in milliseconds: first those in beside, two at a time, then the
+ * others one after another. Stops the bridge and returns the exit code.
  */
 export async function suite(child, files, env, timeout, beside = []) {
   const reporter = process.stdout.isTTY ? "spec" : "tap";
@@ -19,7 +19,7 @@ export async function suite(child, files, env, timeout, beside = []) {
   return code;
 }
 
-/** Ends the program with the code that main gives, when everything is stopped that was started. */
+/** Stops everything that was started and ends the program with the code that main returns. */
 export async function exitWith(main) {
   let code = 1;
   try {

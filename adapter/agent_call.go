@@ -7,21 +7,21 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AgentCall is one exchange with an agent, kept for people to inspect. It is kept without the bridge's own credentials
-// (package upstream) and shown without any others (Runs.GetCall).
+// AgentCall is one exchange with an agent, recorded for inspection. Package upstream removes the bridge's own
+// credentials before a call is recorded. Runs.GetCall removes all others before it is shown.
 type AgentCall struct {
 	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first ones may be missing
 	At       time.Time     `json:"at"`
 	Took     time.Duration `json:"took_ns"` // until the end of the response
 	Method   string        `json:"method"`
 	URL      string        `json:"url"`
-	Status   int           `json:"status,omitempty"` // 0: there was no response, for the reason in Error
-	Error    string        `json:"error,omitempty"`  // why there is no response, or why it broke off
+	Status   int           `json:"status,omitempty"` // 0 if there was no response; Error has the reason
+	Error    string        `json:"error,omitempty"`  // reason for a missing or incomplete response
 	Sent     CallPart      `json:"sent"`
 	Received CallPart      `json:"received"`
 
-	// Told are the namespaces of the long-term store whose items the agent received in the run. They only serve to
-	// decide who may see the bodies, and are shown to no caller.
+	// Told are the namespaces of the long-term store whose items the agent received in the run. They are used only to
+	// decide who may see the bodies, and are never shown to callers.
 	Told [][]string `json:"told,omitempty"`
 	// Withheld means that the bodies were removed because they may contain items that the caller may not read.
 	Withheld bool `json:"withheld,omitempty"`
@@ -55,9 +55,9 @@ func (p *CallPart) SetBody(b []byte) {
 // Cut reports whether the body was longer than its kept part.
 func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
 
-// CallKeeper receives the calls that are made for a run. Safe for concurrent use.
+// CallKeeper records the calls made for a run. Safe for concurrent use.
 type CallKeeper interface {
-	// Begin is called when a call begins. keeps reports whether the call is to be kept.
+	// Begin is called when a call begins. keeps reports whether the call should be kept.
 	Begin() (keeps bool)
 	// Room requests memory for n bytes of a body and returns how many may be kept.
 	Room(n int) int
@@ -90,9 +90,9 @@ func CallKeeperOf(ctx context.Context) CallKeeper {
 // KeptCalls are the available calls of a run.
 type KeptCalls struct {
 	Calls []AgentCall
-	// Capture is the current setting for what is kept: off, errors or all.
+	// Capture is the setting inspector.capture: off, errors or all.
 	Capture string
-	// Live: the run is active in this process, and the calls are in its memory.
+	// Live means that the run is active in this process, which has the calls in memory.
 	Live bool
 }
 

@@ -12,14 +12,14 @@ type InnerPoint struct {
 	// NS is the graph's namespace in the form of LangGraph's checkpoint_ns: "node:task" for each outer graph and for
 	// itself, joined by "|".
 	NS         string
-	Checkpoint string // the agent's own id; "": the newest
+	Checkpoint string // the agent's own id; "" means the newest
 }
 
 // Copy identifies an agent's copy of a thread, with the ids of both sides.
 type Copy struct {
 	Link                         mapping.Link
 	ThreadID, Agent, AssistantID string
-	Checkpoint                   string // the requested one; "": none of the thread's
+	Checkpoint                   string // the requested one; "" means none of the thread's
 }
 
 // CopyReader is a backend that can read its agent's copy of a thread, for data that the bridge does not log. Thread,
@@ -28,8 +28,9 @@ type Copy struct {
 type CopyReader interface {
 	// Tasks returns the state tasks at a checkpoint. If deep is true, they include the states of inner graphs.
 	Tasks(ctx context.Context, c Copy, at Fork, deep bool) (json.RawMessage, error)
-	// TaskHistory returns up to limit checkpoints with their tasks, newest first. It returns those before a checkpoint,
-	// or from the newest if before is nil. If run is set, which is the agent's id, it returns only those of that run.
+	// TaskHistory returns up to limit checkpoints with their tasks, newest first. It starts before the given
+	// checkpoint, or with the newest if before is nil. If run (the agent's id) is set, only checkpoints of that run are
+	// returned.
 	TaskHistory(ctx context.Context, c Copy, before *Fork, run string, limit int) ([]TasksAt, error)
 	// Inner returns the state of a graph within the agent's graph in the form of LangGraph's thread state, or nil if
 	// there is none. If deep is true, its tasks include the states of inner graphs.
@@ -43,7 +44,7 @@ type CopyReader interface {
 // TasksAt holds the state tasks at a checkpoint of an agent's copy of a thread.
 type TasksAt struct {
 	Checkpoint string // the agent's id
-	Run        string // the bridge's run that created it, or else the agent's; "" if the agent names none
+	Run        string // the bridge's run that created it, or else the agent's; "" if unknown
 	Step       int
 	Source     string // as in mapping.Checkpoint
 	Tasks      json.RawMessage

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Assignment is everything that a backend gets for one run. It holds facts. The backend expresses them in its protocol.
+// Assignment is everything that a backend gets for one run. The backend translates it into its protocol.
 type Assignment struct {
 	// Run and Thread belong to the caller. A backend must not change them.
 	Run    *mapping.Run
@@ -30,8 +30,8 @@ type Assignment struct {
 	State *state.Fold
 	// After holds the events that this run has already logged, if it is continued or retried. A started event with an
 	// Attempt above 1 begins a new attempt. Events before it belong to failed attempts and must be ignored. Done is the
-	// number of steps logged for the whole task. InDoubt is true if a call may have been sent whose result was never
-	// logged. The backend must then ask the agent before it sends the call again.
+	// number of steps logged for the whole task. InDoubt is true if a call may have been sent but its result was never
+	// logged. The backend must then query the agent before it sends the call again.
 	After   []mapping.Event
 	Done    int
 	InDoubt bool
@@ -58,8 +58,8 @@ type TaskAssignment struct {
 	// Messages are the earlier messages to be passed to a new upstream task as data, in neutral form, oldest first.
 	// Their contents name their files and tool calls. memory.max_bytes is not applied to them.
 	Messages []json.RawMessage
-	// Additional is the object that the task's client sent for the agent besides the input, unchanged. It is nil if
-	// there is none.
+	// Additional is the object that the task's client sent for the agent in addition to the input, unchanged. It is nil
+	// if there is none.
 	Additional json.RawMessage
 	// Answer is the interpreted answer that the run was resumed with.
 	Answer rule.Answer
@@ -91,7 +91,7 @@ type GraphAssignment struct {
 // repeated here.
 type AgentMemory struct {
 	Items []MemoryItem
-	Store *StoreAccess // how the agent may use the store by itself; nil: not at all
+	Store *StoreAccess // how the agent may use the store itself; nil means not at all
 }
 
 // MemoryItem is an item of the long-term store as agents receive it.

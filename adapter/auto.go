@@ -16,7 +16,7 @@ import (
 const detectTimeout = 10 * time.Second
 
 // Auto is the backend of an agent without a configured dialect: it detects the dialect at first use. A result is kept
-// permanently; until there is one, every use tries again. Safe for concurrent use.
+// permanently. Until there is one, every use tries again. Safe for concurrent use.
 type Auto struct {
 	up       Upstream
 	dialects []Dialect
@@ -110,7 +110,7 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 // slow returns the error for an agent that did not respond in time.
 func (a *Auto) slow(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-		"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", a.up.Name, a.up.Config.URL, a.patience())
+		"The agent %q at %s gave no answer within %s. Check whether it is busy, and whether this is its port.", a.up.Name, a.up.Config.URL, a.patience())
 	e.Err = err
 	return e
 }
@@ -118,7 +118,7 @@ func (a *Auto) slow(err error) error {
 // silent returns the error for an agent that did not respond, with the message of the last tried dialect.
 func (a *Auto) silent(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-		"The agent %q does not answer at %s. Is it running, and is the address right?", a.up.Name, a.up.Config.URL)
+		"The agent %q does not answer at %s. Is it running, and is the address correct?", a.up.Name, a.up.Config.URL)
 	if known := (*mapping.Error)(nil); errors.As(err, &known) && known.Code == mapping.CodeUpstreamUnreachable {
 		e.Message = known.Message
 	}

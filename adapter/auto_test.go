@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// spoken returns a dialect whose servers respond with 200 at its path. Its backends yield its name.
+// spoken returns a dialect whose servers respond with 200 at its path, and whose backends yield its name.
 func spoken(name string, asked *atomic.Int64) Dialect {
 	return Dialect{
 		Name: name,
@@ -59,7 +59,7 @@ func auto(url string, asked *atomic.Int64) *Auto {
 		[]Dialect{{Name: "face only"}, spoken("one", asked), spoken("two", asked)})
 }
 
-func TestAutoAsksOnce(t *testing.T) {
+func TestAutoDetectsOnce(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	a := auto(server(t, "/two"), &asked)
@@ -82,7 +82,7 @@ func TestAutoAsksOnce(t *testing.T) {
 	}
 }
 
-func TestAutoAsksAgainAfterAFailure(t *testing.T) {
+func TestAutoDetectsAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
 	away.Store(true)
@@ -108,7 +108,7 @@ func TestAutoAsksAgainAfterAFailure(t *testing.T) {
 	}
 }
 
-func TestAutoSaysWhenNothingIsSpoken(t *testing.T) {
+func TestAutoFailsForAnUnknownDialect(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	_, err := auto(server(t, "/three"), &asked).Resolve(t.Context())
@@ -117,7 +117,7 @@ func TestAutoSaysWhenNothingIsSpoken(t *testing.T) {
 	}
 }
 
-func TestAutoLetsTheImpatientGo(t *testing.T) {
+func TestAutoCallersCanLeave(t *testing.T) {
 	t.Parallel()
 	in, out := make(chan struct{}), make(chan struct{})
 	d := Dialect{
@@ -143,8 +143,8 @@ func TestAutoLetsTheImpatientGo(t *testing.T) {
 	}
 }
 
-// The detection of a hanging agent takes no longer than a step of it may take.
-func TestAutoAsksNoLongerThanAStepMayTake(t *testing.T) {
+// The detection of a hanging agent takes no longer than step_timeout.
+func TestAutoDetectsNoLongerThanStepTimeout(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[time.Duration]time.Duration{0: detectTimeout, time.Hour: detectTimeout, 3 * time.Second: 3 * time.Second} {
 		var left time.Duration

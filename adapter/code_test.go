@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// A text in a program to copy is data in it, whatever it contains, and no character of it is invisible.
-func TestTextsOfProgramsAreData(t *testing.T) {
+// A text in a program to copy remains data whatever it contains, and has no invisible characters.
+func TestTextsInProgramsAreData(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"it's $(id) `id` \"x\"", "a\u202eb\u2066c\u2028", "\x1b[31mred\x00", "😀 é", `\u0041 \n`, "line\nline", "-n", ""} {
 		quoted := Quoted(text)
 		var back string
 		if err := json.Unmarshal([]byte(quoted), &back); err != nil || back != text {
-			t.Errorf("%q reads back as %q, %v", text, back, err)
+			t.Errorf("%q is read back as %q, %v", text, back, err)
 		}
 		if strings.ContainsFunc(quoted, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Errorf("%q is shown as %q", text, quoted)

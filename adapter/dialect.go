@@ -33,24 +33,25 @@ type Dialect struct {
 	// Store are those of Paths that belong to the long-term store.
 	Store []string
 	// Mount adds the face's routes to r, which gets only requests for Paths. The face refuses those that match no
-	// route. nil: the dialect cannot be served.
+	// route. If it is nil, the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
 	// Effect returns the effect of a route, given its method and path template. ok is false if it is not an operation.
-	// nil: the audit log uses the methods, and no route is known to end work.
+	// If it is nil, the audit log uses the methods, and no route is known to end work.
 	Effect func(method, template string) (e Effect, ok bool)
 	// Refusal returns the body, to be encoded as JSON, for refusals before a request has reached the face: a wrong key,
-	// a bad path, a body that is too large. nil: a body of no dialect is used.
+	// a bad path, a body that is too large. If it is nil, a body that belongs to no dialect is used.
 	Refusal func(e *mapping.Error) any
 	// Fields are the documented fields of the face's requests.
 	Fields []mapping.RequestField
 	// Documents describe the face's operations.
 	Documents []Document
-	// Speaks describes the protocol of the face's clients in a few words for people. Chooses describes where they name
-	// the agent. If it is "", the pages do not show it.
+	// Speaks is a short description of the protocol of the face's clients, for display. Chooses describes the place
+	// where they name the agent. If it is "", the pages do not show it.
 	Speaks, Chooses string
-	// Temporary are patterns for the names of files that a killed process leaves in the system's temporary folder.
+	// Temporary are name patterns of the files that a killed process leaves in the system's temporary folder.
 	Temporary []string
-	// ArtifactPath returns the path where the face serves the bytes of an artifact of an agent's task. nil: nowhere.
+	// ArtifactPath returns the path at which the face serves the bytes of a task's artifact. If it is nil, the face
+	// serves no artifacts.
 	ArtifactPath func(agent, taskID, artifactID string) string
 	// Flavours are the variants in which the face creates runs. Hook returns the request for the webhook of such a run
 	// or for a hook with one of the flavours. It may be nil if no request of the face can set webhooks or hooks.
@@ -60,18 +61,18 @@ type Dialect struct {
 	// Snippets returns programs that request a run as clients of the face would. It may be nil.
 	Snippets func(a SnippetParams) []Snippet
 	// Clients is the name of the dialect's clients next to those of others, and Observe shows the events of a run as
-	// they see them. nil: the timeline has no such column.
+	// they see them. If Observe is nil, the timeline has no such column.
 	Clients string
 	Observe func(o Observed) Observer
 
-	// Dial returns a backend. It does no I/O. nil: the dialect cannot be called.
+	// Dial returns a backend. It does no I/O. If it is nil, the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect reports whether the server at up speaks this dialect. It makes one or two GET requests. An error means
-	// that no server responded (code upstream_unreachable), or that the response does not show what the server speaks,
-	// such as a 401.
+	// that no server responded (code upstream_unreachable), or that the response, such as a 401, does not show the
+	// server's dialect.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Ends are the paths with which the URL of an agent may end if it is not the server's root: where the dialect's
-	// routes begin, the longest first.
+	// Ends are the paths at which the dialect's routes begin, the longest first. The URL of an agent may end with one
+	// of them instead of the server's root.
 	Ends []string
 	// Capabilities are the capabilities of agents that are called in the dialect. Together with the Fields of the faces
 	// they determine the loss table.
@@ -81,7 +82,7 @@ type Dialect struct {
 // Document is an OpenAPI document.
 type Document struct {
 	Name  string // unique; the path is /openapi/NAME.json
-	About string // a few words for people
+	About string // a short description for display
 	Text  []byte // JSON
 }
 
@@ -114,7 +115,7 @@ type HookPost struct {
 	Body   []byte
 }
 
-// Face is what every face is mounted with.
+// Face contains the values that every face is mounted with.
 type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits
@@ -124,15 +125,16 @@ type Face struct {
 	Version string
 	// Failed receives the code of each request to which the face responds with an error. It may be nil.
 	Failed func(code string)
-	// Repeated reports whether to log a failed request now, and how many such failures the line represents: an
-	// unavailable database, for example, is not logged for every request. nil: each failure is logged.
+	// Repeated reports whether to log a failed request now, and how many such failures the line represents. It prevents
+	// one log line for each request while, for example, the database is unavailable. If Repeated is nil, each failure
+	// is logged.
 	Repeated func(*mapping.Error) (times int, due bool)
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
-	// Ready returns why requests should not be sent here now, such as an unavailable database. It may be nil. An error
-	// of class Internal is for the log.
+	// Ready returns an error if requests should not be sent here now, for example because the database is unavailable.
+	// It may be nil. Errors of class Internal must only be logged.
 	Ready func(context.Context) error
-	// CallerLimits returns the limits of the caller's key, and then those of its tenant; nil if there are no limits.
+	// CallerLimits returns the limits of the caller's key followed by those of its tenant, or nil if there are none.
 	CallerLimits func(context.Context) ([]Limit, error)
 }
 
@@ -143,7 +145,7 @@ func (f Face) CountFailed(e *mapping.Error) {
 	}
 }
 
-// LogFailed logs why a request failed, unless the same was logged for others just before.
+// LogFailed logs why a request failed, unless the same failure was just logged for other requests.
 func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) {
 	if f.Repeated != nil {
 		times, due := f.Repeated(e)
@@ -162,10 +164,10 @@ type Upstream struct {
 	Name      string // config name
 	Config    config.Agent
 	Limits    config.Limits
-	TLS       *tls.Config // for Config.TLS; nil: the default
+	TLS       *tls.Config // for Config.TLS; nil means the default
 	Log       *zap.Logger
 	UserAgent string // user agent: apbridge/VERSION
-	Hop       string // is added to mapping.HopsHeader of calls; may be empty
+	Hop       string // added to mapping.HopsHeader of calls; may be empty
 	Meter     Meter  // may be nil
 	Tracer    Tracer // may be nil
 	// Through, if set, wraps the transport of calls, for example with a recorder.
@@ -178,9 +180,9 @@ type Meter interface {
 	UpstreamCall(agent, operation, outcome string, took time.Duration)
 }
 
-// Tracer makes spans of calls to agents. It is implemented by proxy/trace. The caller must call end when the response
-// has ended: status is 0 if there was none, and outcome is the same as for Meter. Further calls of end do nothing. The
-// returned context has the place of the span (mapping.TraceOf). Safe for concurrent use.
+// Tracer creates spans for calls to agents. It is implemented by proxy/trace. The caller must call end when the
+// response has ended. status is 0 if there was no response. outcome is the same as for Meter. Further calls of end do
+// nothing. The returned context has the position of the span (mapping.TraceOf). Safe for concurrent use.
 type Tracer interface {
 	UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string))
 }
@@ -192,9 +194,9 @@ type Backend interface {
 	// backend, which may modify it.
 	//
 	// A linked event with the remote id comes before the first output. Exactly one end event comes last, unless the
-	// iterator yields an error. An error is final, is an *mapping.Error, and ends the run as failed (or timed out,
-	// depending on its class and the cause of ctx). The iterator stops soon after ctx ends, and notifies the agent if
-	// possible; it stops at once when yield returns false. No goroutine outlives it. With t.After, nothing that is
+	// iterator yields an error. An error is an *mapping.Error and final. It ends the run as failed, or as timed out,
+	// depending on its class and the cause of ctx. The iterator stops soon after ctx ends, and notifies the agent if
+	// possible. It stops at once when yield returns false. No goroutine outlives it. With t.After, nothing that is
 	// already logged is requested again. Calls that must not happen twice are made under the permit of ctx (see
 	// WithPermit).
 	//
@@ -211,10 +213,10 @@ type Canceler interface {
 
 // FileComparer is a backend whose agent may change files without reporting it. Optional.
 type FileComparer interface {
-	// CompareFiles is called when a run has ended for another reason than a last step or a question, and its steps are
-	// logged. It saves the agent's files that differ from t.Files. The update names them and the files that could not
-	// be compared; changed is false if there are none. When ctx ends, the rest counts as not compared. The error is one
-	// of the bridge's own. Only Run, TaskID, Link, Uploaded and Files of t are set.
+	// CompareFiles is called after a run has ended for a reason other than a last step or a question, when its steps
+	// are logged. It saves the agent's files that differ from t.Files. The update names these files and those that
+	// could not be compared; changed is false if there are none. When ctx ends, the remaining files count as not
+	// compared. An error is always the bridge's own. Only Run, TaskID, Link, Uploaded and Files of t are set.
 	CompareFiles(ctx context.Context, t *Assignment) (update mapping.Event, changed bool, err error)
 }
 
@@ -223,12 +225,12 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Profiled is a backend that can summarize in a few words what a Probe found out about the agent. It returns "" if
+// Profiled is a backend that can summarize in a few words what a Probe found out about the agent. Profile returns "" if
 // there is nothing. Optional.
 type Profiled interface{ Profile() string }
 
-// Versioned is a backend whose agent may report the version of its server, in the agent's words. It returns "" or an
-// error if there is none. Optional.
+// Versioned is a backend whose agent may report the version of its server. The text is the agent's. It is "", or there
+// is an error, if the version is unknown. Optional.
 type Versioned interface {
 	Version(ctx context.Context) (string, error)
 }
@@ -268,16 +270,16 @@ type Forgetter interface {
 
 // Traits are the properties of a backend's agent. They are constant after Dial.
 type Traits struct {
-	// Exposes is what the agent shows of its threads. The bridge presents an opaque agent as a graph of one node, whose
-	// outputs are created by rule.StepUpdate. The last one is marked as such.
+	// Exposes is how much the agent shows of its threads. The bridge presents an opaque agent as a graph of one node,
+	// whose outputs are created by rule.StepUpdate. The last one is marked as such.
 	Exposes mapping.Exposure
 	// Stepping is the mode for "auto".
 	Stepping mapping.Stepping
-	// MaxSteps is the default for the agent's configuration; 0: any number.
+	// MaxSteps is the default for the agent's configuration. 0 means no limit.
 	MaxSteps int
 	// Kind is the name of such an agent in messages, with an article.
 	Kind string
-	// Capabilities are those of the agent; nil: not known.
+	// Capabilities are those of the agent. nil means unknown.
 	Capabilities mapping.Capabilities
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Dialects is a table of dialects. A path belongs to the first dialect that owns it. The dialect of an agent is
-// detected from the last to the first. Read only, and so safe for concurrent use.
+// detected from the last to the first. It is read-only, so it is safe for concurrent use.
 type Dialects []Dialect
 
 // Names returns the names that a configuration may use for an agent's dialect.

@@ -68,7 +68,7 @@ func TestCallable(t *testing.T) {
 	}
 }
 
-func TestWhatAFlavourDecides(t *testing.T) {
+func TestFlavourSettings(t *testing.T) {
 	t.Parallel()
 	for flavour, want := range map[mapping.Flavour]mapping.Strategy{"loud": mapping.StrategyEnqueue, "unknown": mapping.StrategyReject} {
 		if got := table().Strategy(flavour); got != want {
@@ -95,9 +95,9 @@ func TestWhatAFlavourDecides(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeantIsLostInTheDialectsWords checks that a lost capability has the name of the dialect's field or, without
-// a field, its own.
-func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
+// TestLossesNameTheDialectsFields checks that a lost capability is reported as the dialect's field or, without a field,
+// under its own name.
+func TestLossesNameTheDialectsFields(t *testing.T) {
 	t.Parallel()
 	meant := []mapping.Capability{mapping.CapContext, mapping.CapTranscript, mapping.CapTaskExtra}
 	list := table()
@@ -125,7 +125,7 @@ func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
 	}
 }
 
-func TestLossTableHasEveryWay(t *testing.T) {
+func TestLossTableHasEveryPair(t *testing.T) {
 	t.Parallel()
 	want := []mapping.LossRow{
 		{Request: "ask", Field: "context", From: "face", To: "deaf", Fate: mapping.Dropped, Reason: "The agent's protocol has no equivalent."},
@@ -143,7 +143,7 @@ func TestLossTableHasEveryWay(t *testing.T) {
 	}
 }
 
-func TestArtifactPathIsOfTheFirstFaceThatServesAny(t *testing.T) {
+func TestArtifactPathIsOfTheFirstFaceWithArtifacts(t *testing.T) {
 	t.Parallel()
 	named := func(face string) func(agent, taskID, artifactID string) string {
 		return func(agent, taskID, artifactID string) string {
@@ -159,7 +159,7 @@ func TestArtifactPathIsOfTheFirstFaceThatServesAny(t *testing.T) {
 	}
 }
 
-func TestEndsOfAllDialectsHaveTheLongestFirst(t *testing.T) {
+func TestEndsAreSortedLongestFirst(t *testing.T) {
 	t.Parallel()
 	got := adapter.Dialects{{Ends: []string{"/a/b", "/a"}}, {Ends: []string{"/x/a/b", "/b"}}}.Ends()
 	if diff := cmp.Diff([]string{"/x/a/b", "/a/b", "/a", "/b"}, got); diff != "" {

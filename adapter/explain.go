@@ -16,7 +16,7 @@ const (
 	ReasonLimit    Reason = "limit"    // a slot of its agent
 	ReasonDelayed  Reason = "delayed"  // its start time
 	ReasonStarting Reason = "starting" // none: a bridge is about to start it
-	ReasonLease    Reason = "lease"    // its bridge is gone or silent: another one takes it over when the lease ends
+	ReasonLease    Reason = "lease"    // its bridge is gone or silent; another bridge takes over when the lease ends
 	ReasonUpstream Reason = "upstream" // its agent
 	ReasonQuestion Reason = "question" // a person's answer
 	ReasonParked   Reason = "parked"   // a client that requests its next step
@@ -31,7 +31,7 @@ type Explanation struct {
 	Agent    string            `json:"agent"`
 	Status   mapping.RunStatus `json:"status"`
 	Reason   Reason            `json:"reason"`
-	Message  string            `json:"message"` // for people
+	Message  string            `json:"message"` // for display
 	Queue    *QueueReason      `json:"queue,omitempty"`
 	Update   *UpdateReason     `json:"update,omitempty"`
 	Limit    *LimitReason      `json:"limit,omitempty"`
@@ -55,7 +55,7 @@ type WebhookState struct {
 
 // QueueReason describes the place of a run in the queue of its thread.
 type QueueReason struct {
-	Place  int         `json:"place"`  // 1: it is next
+	Place  int         `json:"place"`  // 1 means next
 	Before []QueuedRun `json:"before"` // the first of the runs before it, in order
 }
 
@@ -69,7 +69,7 @@ type QueuedRun struct {
 // UpdateReason names the bridge that applies an update of the thread's state at an agent.
 type UpdateReason struct {
 	Owner string `json:"owner"`
-	Here  bool   `json:"here"` // it is the bridge that responds
+	Here  bool   `json:"here"` // it is the responding bridge
 }
 
 // LimitReason describes the setting that delays a run.
@@ -88,9 +88,9 @@ type DelayedReason struct {
 
 // LeaseReason names the bridge that holds a run.
 type LeaseReason struct {
-	Owner string     `json:"owner"`           // "": none
-	Here  bool       `json:"here"`            // it is the bridge that responds
-	Until *time.Time `json:"until,omitempty"` // by the database's clock; unset if the lease never ends
+	Owner string     `json:"owner"`           // "" if there is none
+	Here  bool       `json:"here"`            // it is the responding bridge
+	Until *time.Time `json:"until,omitempty"` // by the database's clock; nil if the lease never ends
 }
 
 // UpstreamReason describes the call for which a run waits.
@@ -102,7 +102,7 @@ type UpstreamReason struct {
 
 // QuestionReason contains the questions with which a run ended.
 type QuestionReason struct {
-	Interrupts []mapping.Interrupt `json:"interrupts"` // empty: the run was stopped, and any answer continues it
+	Interrupts []mapping.Interrupt `json:"interrupts"` // empty if the run was stopped; any answer then continues it
 	Since      time.Time           `json:"since"`
 }
 

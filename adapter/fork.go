@@ -4,8 +4,8 @@ package adapter
 type Fork struct {
 	// Checkpoint is the agent's id of it. It is "" if the agent did not send it, as in streams.
 	Checkpoint string
-	// Run and Step are used if Checkpoint is "": the agent's run that made the point, and the thread's step after which
-	// it was made.
+	// If Checkpoint is "", Run is the agent's run that made the point, and Step is the thread's step after which it was
+	// made.
 	Run  string
 	Step int
 }

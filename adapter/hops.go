@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AddHop adds to a call of an agent the header that lists the bridges on its way, so that a bridge that is its own
-// agent can detect it.
+// AddHop adds the header that lists the bridges on the way of a call to an agent, so that a bridge can detect that it
+// is calling itself.
 func AddHop(r *http.Request, own string) {
 	if own != "" {
 		r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), own))

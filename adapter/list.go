@@ -2,7 +2,7 @@ package adapter
 
 import "iter"
 
-// A Service returns long lists as iterators. An error is the last that they yield.
+// A Service returns long lists as iterators. An error is the last value that they yield.
 
 // All reads a short list into memory. It returns the list's error.
 func All[T any](list iter.Seq2[T, error]) (all []T, err error) {

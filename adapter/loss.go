@@ -23,7 +23,7 @@ func (l Dialects) LossTable() []mapping.LossRow {
 	return rows
 }
 
-// UnsupportedFields returns those of the fields sent in a request for a run of the flavour that an agent gets only
+// UnsupportedFields returns the fields, among those sent in a request for a run of the flavour, that an agent gets only
 // approximately or not at all. If the agent's capabilities are not known yet, those of the dialect that is detected
 // first are used.
 func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {

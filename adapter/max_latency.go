@@ -6,7 +6,7 @@ import (
 )
 
 // MaxLatency is the longest observed duration of a call. The zero value is ready to use. After a lost response, a
-// backend searches for the effect of the call for about as long. Safe for concurrent use.
+// backend searches for the effect of the call for about that long. Safe for concurrent use.
 type MaxLatency struct{ ns atomic.Int64 }
 
 // Observe records one duration.

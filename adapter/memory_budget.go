@@ -9,8 +9,8 @@ import (
 // counted. A handler that reads more, such as the messages of a WebSocket, counts it here. Safe for concurrent use.
 type MemoryBudget interface {
 	// Count counts the bytes read from r for the caller's rate of uploads, and holds memory for them until the result
-	// is closed. A read that gets no memory for a long time fails with an error of class Unavailable or Limited, and so
-	// does one whose ctx ends.
+	// is closed. A read fails with an error of class Unavailable or Limited if it gets no memory for a long time, or if
+	// ctx ends.
 	Count(ctx context.Context, r io.Reader) io.ReadCloser
 	// Request counts a message as a request of the caller, or refuses it with an error of class Limited.
 	Request(ctx context.Context) error

@@ -2,9 +2,9 @@ package adapter
 
 import "net/http"
 
-// Operation is the handler of a route with the rights that a principal needs for it: all of them (see mapping.Rights).
-// The server checks them before it calls the handler. Without any, every admitted caller may call it: for routes that
-// reveal nothing, and those where the rights depend on the body and the handler checks them.
+// Operation is the handler of a route with the rights that it requires (see mapping.Rights). A principal needs all of
+// them, and the server checks them before it calls the handler. An operation without rights is open to every admitted
+// caller. Such routes reveal nothing, or their rights depend on the body and are checked by the handler.
 type Operation struct {
 	http.Handler
 	Needs []string

@@ -12,8 +12,8 @@ const RequestIDHeader = "X-Request-Id"
 // IdempotencyKeyHeader makes a creating request take effect only once, even if it is repeated.
 const IdempotencyKeyHeader = "Idempotency-Key"
 
-// AddOrigin adds to a call of an agent the request id and the trace headers of the client's request that caused it. It
-// does not replace headers configured for the agent.
+// AddOrigin adds the request id and the trace headers of the client's request to the call of an agent that it caused.
+// It does not replace headers configured for the agent.
 func AddOrigin(r *http.Request) {
 	trace := mapping.TraceOf(r.Context())
 	add(r.Header, RequestIDHeader, mapping.RequestIDOf(r.Context()))

@@ -2,15 +2,15 @@ package adapter
 
 import "context"
 
-// Permit reports whether a call that must not be made twice may begin now. A refusal is final: the permit has ended the
-// context it was given with, and returns the cause. Safe for concurrent use.
+// Permit reports whether a call that must not be made twice may begin now. A refusal is final. The permit then ends the
+// context that carries it, and returns the cause. Safe for concurrent use.
 type Permit func() error
 
 type permitKey struct{}
 
-// WithPermit returns a context that puts the calls of agents under a permit. The engine gives one to each execution,
-// because a process whose lease has ended must not send a call that the next holder of the run may be sending. All
-// backends make their calls through adapter/upstream, which checks the permit.
+// WithPermit returns a context in which calls of agents need a permit. The engine gives one to each execution, because
+// a process whose lease has ended must not send a call that the next holder of the run may be sending too. All backends
+// make their calls through adapter/upstream, which checks the permit.
 func WithPermit(ctx context.Context, may Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, may)
 }

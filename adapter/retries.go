@@ -25,7 +25,7 @@ func Retries(values []string) (n int, said bool, err error) {
 }
 
 // Jitter returns the pause before a retry: d plus a random part of up to half of it. Runs that an agent refused at the
-// same time are retried at different times, and none before d.
+// same time are thus retried at different times, and never before d.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestJitter checks that runs refused together pause for different times, and never for less than the agent requested.
+// TestJitter checks that runs refused at the same time pause for different times, and never for less than the agent
+// requested.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	const d = time.Second
@@ -18,9 +19,9 @@ func TestJitter(t *testing.T) {
 		seen[got] = true
 	}
 	if len(seen) < 50 {
-		t.Errorf("%d different pauses of 100", len(seen))
+		t.Errorf("%d different pauses out of 100", len(seen))
 	}
 	if Jitter(0) != 0 || Jitter(-d) != 0 {
-		t.Error("a pause of zero became longer")
+		t.Error("a zero pause became longer")
 	}
 }

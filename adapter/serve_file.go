@@ -11,11 +11,11 @@ import (
 )
 
 // ServeFile responds with the bytes of a file, or with one range of them (RFC 9110 section 14), and with the headers
-// that were already set, including Content-Type. The sum of the bytes is their ETag. A request for several ranges gets
-// the whole file, because each of many small ranges would require reading a chunk.
+// that were already set, including Content-Type. The ETag is sum. A request for several ranges gets the whole file,
+// because each of many small ranges would require reading a chunk.
 //
-// After an error of class OutOfRange nothing was sent. After any other error a part of the response was sent, with
-// fewer bytes than its Content-Length.
+// If it returns an error of class OutOfRange, nothing was sent. After any other error, the response was sent with fewer
+// bytes than its Content-Length.
 func ServeFile(w http.ResponseWriter, r *http.Request, sum string, file io.ReadSeeker) error {
 	w.Header().Set("ETag", `"`+sum+`"`)
 	if asked := r.Header.Get("Range"); r.Method != http.MethodGet || !strings.HasPrefix(asked, "bytes=") || strings.Contains(asked, ",") {
@@ -23,7 +23,7 @@ func ServeFile(w http.ResponseWriter, r *http.Request, sum string, file io.ReadS
 		r.Header.Del("Range")
 	}
 	to, from := &fileAnswer{ResponseWriter: w}, &fileBytes{ReadSeeker: file}
-	http.ServeContent(to, r, "", time.Time{}, from) // without a time, because a second is too coarse to distinguish two versions
+	http.ServeContent(to, r, "", time.Time{}, from) // no time: a resolution of one second cannot distinguish versions
 	if to.refused {
 		w.Header().Del("Content-Disposition")
 		return mapping.Errorf(mapping.OutOfRange, mapping.CodeInvalid, "The file has no bytes in this range. Content-Range has its size.")
@@ -31,7 +31,7 @@ func ServeFile(w http.ResponseWriter, r *http.Request, sum string, file io.ReadS
 	return errors.Join(from.err, to.err)
 }
 
-// fileAnswer records the error of a write and suppresses a refusal, which callers word themselves. It hides the
+// fileAnswer records the error of a write and suppresses refusals, whose text the caller writes. It hides the
 // ReaderFrom of its writer, which would copy the whole file as one write.
 type fileAnswer struct {
 	http.ResponseWriter

@@ -84,7 +84,7 @@ func TestRangesOfAFile(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsKnownIsNotSentAgain(t *testing.T) {
+func TestKnownFileIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	srv := serveTen(t, strings.NewReader(tenBytes))
 	for tag, want := range map[string]int{`"s"`: 304, `"other"`: 200} {
@@ -113,7 +113,7 @@ func (d damaged) Read(p []byte) (int, error) {
 
 var errDamaged = errors.New("a chunk is missing")
 
-func TestAFileThatCannotBeReadIsReported(t *testing.T) {
+func TestUnreadableFileIsReported(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	err := adapter.ServeFile(w, httptest.NewRequest("GET", "/", nil), "s", damaged{strings.NewReader(tenBytes)})

@@ -15,8 +15,8 @@ type Assistants interface {
 	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 	SearchAssistants(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
 	AgentSchemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
-	// AgentGraph returns {nodes, edges} as LangGraph draws it. xray is "", "true" or a number, and determines how deep
-	// it shows the insides of nodes.
+	// AgentGraph returns {nodes, edges} as LangGraph draws it. xray is "", "true" or a number, and determines the depth
+	// to which it shows the graphs within nodes.
 	AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
 	// AgentSubgraphs returns an object of schemas by namespace. Namespace "" means all; recurse includes nested ones.
 	AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
@@ -36,11 +36,11 @@ type Assistants interface {
 
 // AssistantRequest is a request for an assistant.
 type AssistantRequest struct {
-	ID                        string // "": a new one
+	ID                        string // "" for a new one
 	Graph                     string // config name or UUID of an agent
-	Name                      string // "": the agent's
+	Name                      string // "" means the agent's
 	Description               string
-	Metadata, Config, Context json.RawMessage // objects; nil: {}
+	Metadata, Config, Context json.RawMessage // objects; nil means {}
 	OrGet                     bool            // return an existing one instead of 409
 	IdempotencyKey            string
 }
@@ -87,18 +87,18 @@ type Crons interface {
 
 // CronRequest is a request for a cron.
 type CronRequest struct {
-	// Run is made at every tick. Without a ThreadID it gets its own thread, which is deleted after it unless Keep is
-	// set.
+	// Run is started at every tick. Without a ThreadID it gets its own thread, which is deleted afterwards unless Keep
+	// is set.
 	Run      RunRequest
 	Payload  json.RawMessage // the client's request for the run, verbatim
 	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
 	Timezone string          // IANA name; "" is UTC
 	Enabled  bool
 	Keep     bool
-	End      time.Time // no ticks after it; zero: never
+	End      time.Time // no ticks after it; zero means no end
 }
 
-// CronQuery filters crons: all conditions must hold.
+// CronQuery filters crons. All conditions must hold.
 type CronQuery struct {
 	Agent    string // config name or assistant UUID
 	ThreadID string

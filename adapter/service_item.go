@@ -19,11 +19,11 @@ type Items interface {
 	ListNamespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
 }
 
-// ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
+// ItemKeeper is a backend whose agent has its own long-term store. Optional.
 type ItemKeeper interface {
-	// Items returns the agent's own long-term store. Every caller of the agent can access all of it, because it knows
-	// no tenants and no namespaces of callers. Items fails with not_supported if the agent's server has no store, and
-	// for operations that the server lacks.
+	// Items returns the agent's own long-term store. Every caller of the agent can access all of it, because the agent
+	// does not know tenants and namespaces of callers. An operation fails with not_supported if the agent's server has
+	// no store or lacks the operation.
 	Items() Items
 }
 
@@ -32,8 +32,8 @@ type PutItem struct {
 	Namespace []string
 	Key       string
 	Value     json.RawMessage // an object
-	Index     json.RawMessage // nil: default; false: none; or a list of paths
-	TTL       time.Duration   // 0: as configured
+	Index     json.RawMessage // nil means default, false means none; or a list of paths
+	TTL       time.Duration   // 0 means as configured
 	Lost      OnLoss
 }
 
@@ -47,7 +47,7 @@ type ItemQuery struct {
 	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; default: the score, or without a query SortByUpdated
 	Asc           bool
 	Limit, Offset int
-	RefreshTTL    *bool // nil: as configured
+	RefreshTTL    *bool // nil means as configured
 	Lost          OnLoss
 }
 
@@ -65,6 +65,6 @@ func (l OnLoss) Approximated(field string) {
 // NamespaceQuery lists namespaces; "*" matches one label.
 type NamespaceQuery struct {
 	Prefix, Suffix []string
-	MaxDepth       int // 0: no limit
+	MaxDepth       int // 0 means no limit
 	Limit, Offset  int
 }

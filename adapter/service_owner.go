@@ -12,13 +12,13 @@ import (
 // Owners exports and removes the data of one principal. It is for the administrator of a tenant: it refuses a principal
 // that sees only a part of the tenant.
 type Owners interface {
-	// HeldBy returns the amount of data, and which agents have copies of it.
+	// HeldBy returns the amount of data, and the agents that have copies of it.
 	HeldBy(ctx context.Context, who OwnerRef) (Held, error)
 	// ExportOwner writes all of the data as a tar archive. Data that is made or removed during the export may or may
 	// not be included. After the first byte, an error leaves an incomplete archive.
 	ExportOwner(ctx context.Context, who OwnerRef, to io.Writer) error
-	// RemoveOwner ends runs, makes agents delete their copies, and deletes the data. It reports each outcome in order
-	// and stops if told returns an error; the next call removes the rest. A concurrent call is Conflict.
+	// RemoveOwner ends runs, makes agents delete their copies, and deletes the data. It calls told with each outcome in
+	// order, and stops if told returns an error. The next call then removes the rest. A concurrent call is Conflict.
 	RemoveOwner(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
@@ -28,7 +28,7 @@ type OwnerRef struct {
 	Tenant *string
 }
 
-// Held summarizes the data of a principal.
+// Held summarizes a principal's data.
 type Held struct {
 	Owner  string       `json:"owner"`
 	Tenant string       `json:"tenant"`
@@ -58,7 +58,7 @@ type HeldCopies struct {
 	Stays string   `json:"stays,omitempty"`
 }
 
-// HeldThread is a thread in an export of a principal's data, in a form for people.
+// HeldThread is a thread in an export of a principal's data, in readable form.
 type HeldThread struct {
 	ID       string               `json:"thread_id"`
 	Status   mapping.ThreadStatus `json:"status"`
@@ -70,10 +70,10 @@ type HeldThread struct {
 
 // Removing are the options for the removal of a principal's data.
 type Removing struct {
-	// LeaveCopies removes a thread even if an agent that could delete its copy does not respond. Without it the thread
-	// remains for the next call, because nothing else knows of the copy.
+	// LeaveCopies removes a thread even if an agent that could delete its copy does not respond. Otherwise the thread
+	// remains for the next call, because nothing else refers to the copy.
 	LeaveCopies bool
-	// KeepFile: a SQLite file is not rewritten. It may then still contain bytes that were replaced earlier.
+	// KeepFile prevents the rewriting of a SQLite file, which may then still contain deleted bytes.
 	KeepFile bool
 }
 

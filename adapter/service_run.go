@@ -25,14 +25,14 @@ type Runs interface {
 	// ListRuns yields runs, newest first, and holds only a few megabytes at a time. Each run is read when it is
 	// yielded; runs deleted before that are omitted. An error ends the list, possibly after some runs.
 	ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
-	// CancelRun ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run
-	// is Conflict.
+	// CancelRun ends the run as interrupted. With opt.Wait it returns only when the run has ended. Cancelling an ended
+	// run is Conflict.
 	CancelRun(ctx context.Context, ref RunRef, opt CancelOptions) error
 	// DeleteRun removes an ended run with its events and checkpoints. An active one is cancelled first.
 	DeleteRun(ctx context.Context, ref RunRef) error
-	// RunEvents yields the run's entries after the cursor, then follows it live until its end event, which is the last.
-	// If the run is deleted, the iterator ends with NotFound. idle, which may be nil, is called by the iterator before
-	// each wait for more.
+	// RunEvents yields the run's entries after the cursor, then follows it live up to its end event. If the run is
+	// deleted, the iterator ends with NotFound. idle, which may be nil, is called by the iterator before each wait for
+	// more.
 	RunEvents(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 
 	// ExplainRun returns why a run waits or how it ended. ThreadID may be empty. The reason may have passed by the time
@@ -52,7 +52,7 @@ type RunRef struct{ ThreadID, RunID string }
 // the reader starts with the event at Seq, which may have more frames, and skips the frames up to K.
 type Cursor struct {
 	Seq   int64
-	K     int  // -1: the whole event was read
+	K     int  // -1 means that the whole event was read
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only new events; an ended run ends at once
 	End   bool // only the end event, for callers that only wait
@@ -63,7 +63,7 @@ type Cursor struct {
 
 // RunRequest is a request for a run in any dialect.
 type RunRequest struct {
-	ThreadID string // "": the thread of TaskID, otherwise a new thread for a stateless run
+	ThreadID string // "" means the thread of TaskID, or else a new thread for a stateless run
 	// ThreadName is a client's own name for the thread, in place of ThreadID: 1 to 255 characters. The run is on the
 	// caller's thread with this name for the agent, which is created if missing.
 	ThreadName string `json:",omitempty"`
@@ -71,30 +71,30 @@ type RunRequest struct {
 	// runs. A task that has ended, is on another thread or belongs to another agent is refused. If TaskID is "", an
 	// answer belongs to the task that asked, and any other run begins a new task.
 	TaskID   string `json:",omitempty"`
-	Agent    string // config name or UUID of an agent or assistant; "": the agent of TaskID, otherwise the default agent
+	Agent    string // config name or UUID of an agent or assistant; "" means TaskID's, or else the default agent
 	Flavour  mapping.Flavour
-	Kwargs   json.RawMessage // the request as stored with the run, without the ids of the run; nil: nothing to store
+	Kwargs   json.RawMessage // the request to store with the run, without the run's ids; nil for none
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
 	HasInput bool            // input or messages were sent and are not null
-	// InputAnswers makes the last human message of the input answer the thread's open question, whatever the question
-	// is. Without it, the message answers only a question that an agent asks its user.
+	// If InputAnswers is set, the last human message of the input answers the thread's open question of any kind.
+	// Otherwise it only answers a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
 	ByClock      bool `json:"-"` // created by a cron, so no client can answer
 	Command      *Command
-	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.
-	// It holds the answers that the graph received, by question id.
+	// ParentAnswers is set if the caller is a resumed graph that calls the agent again from one of its nodes. It holds
+	// the answers that the graph received, by question id.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
 	Metadata      json.RawMessage
 	Config        json.RawMessage
 	Context       json.RawMessage
 	StreamModes   []string
 	Subgraphs     bool
-	Multitask     mapping.Strategy // "": the default of the agent, or else of the flavour
+	Multitask     mapping.Strategy // "" means the default of the agent, or else of the flavour
 	IfNotExists   string           // reject (default) | create
 	RunAfter      time.Duration
 	Temporary     bool           // the thread is created for this run and deleted some time after it (stateless runs)
-	DeleteAfter   bool           // the thread is deleted soon after the run: on_completion: delete
+	DeleteAfter   bool           // the thread is deleted soon after the run (on_completion: delete)
 	Webhook       string         // a URL that is notified of the end of the run
 	Hooks         []mapping.Hook `json:",omitempty"` // added to the run's task (Tasks.CreateHook)
 	CheckpointID  string
@@ -102,8 +102,8 @@ type RunRequest struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 	Retries         int  // how often a failed run is retried
-	RetriesSet      bool // the client specified it; otherwise the agent's configuration applies
-	StrictResume    bool // refuse an answer that is not exactly one to open questions: rule.CheckStrictly
+	RetriesSet      bool // the client specified Retries; otherwise the agent's configuration applies
+	StrictResume    bool // refuse answers that do not exactly match open questions; see rule.CheckStrictly
 	IdempotencyKey  string
 	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the
 	// thread's state. If it is nil, the key stands for the other fields.
@@ -111,7 +111,7 @@ type RunRequest struct {
 	Batch   string          // "i/n": run i of n that were requested together under one key
 	// Fields are the names of all documented fields that the client sent, for the loss header.
 	Fields []string
-	// Means are further capabilities used by the client, if the caller does not know field names.
+	// Means are further capabilities that the client used, for callers that do not know field names.
 	Means []mapping.Capability `json:",omitempty"`
 }
 
@@ -133,5 +133,5 @@ type Started struct {
 type CancelOptions struct {
 	Wait     bool
 	Rollback bool   // remove the run and its effects
-	Reason   string // for the run's CancelReason; "": mapping.CancelledByRequest
+	Reason   string // for the run's CancelReason; "" means mapping.CancelledByRequest
 }

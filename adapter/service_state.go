@@ -13,10 +13,10 @@ import (
 type States interface {
 	// GetState returns the state at a checkpoint; "" is the head.
 	GetState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// GetStateWithTasks is GetState with the agent's state tasks. If the agent cannot be queried, or takes long, they
-	// are those known to the bridge.
+	// GetStateWithTasks is GetState with the agent's state tasks. If the agent cannot be queried, or takes too long,
+	// they are those known to the bridge.
 	GetStateWithTasks(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// GetDeepState is GetState with the states of inner graphs in the tasks. Only the agent knows them: it fails if
+	// GetDeepState is GetState with the states of inner graphs in the tasks. Only the agent has them, so it fails if
 	// there may be some and the agent cannot be queried.
 	GetDeepState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
 	// StateHistory yields states, newest first, and holds only a few at a time. An error ends the list, possibly after
@@ -25,7 +25,7 @@ type States interface {
 	// ListCheckpoints returns the checkpoints of all lines of the thread without their states, newest first. Limit 0
 	// means all. An unknown Before or At is NotFound.
 	ListCheckpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
-	// UpdateState reduces values into a new checkpoint. It is Conflict while a run is active.
+	// UpdateState merges values into a new checkpoint. It is Conflict while a run is active.
 	UpdateState(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
 	// DeleteHistory deletes the checkpoints before the head and returns their number, which is 0 while a run is active.
 	// It does not delete runs and their logs.
@@ -45,9 +45,9 @@ type States interface {
 type StateUpdate struct {
 	Values       json.RawMessage
 	Then         []json.RawMessage // further values, reduced in order after Values; all together make one checkpoint
-	Command      json.RawMessage   // only in a superstep: it also determines the next nodes, which only a graph supports; Values is its update
+	Command      json.RawMessage   // only in a superstep; it also determines the next nodes, which only a graph supports; Values is its update
 	AsNode       string
-	CheckpointID string // "": the head; an older one forks
+	CheckpointID string // "" means the head; an older one forks
 
 	IdempotencyKey string
 }

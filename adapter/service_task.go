@@ -24,8 +24,8 @@ type TaskQuery struct {
 	ThreadID string
 	Status   []mapping.TaskStatus // one of these
 	Since    time.Time            // the status changed then or later
-	After    mapping.TaskMark     // tasks after this one in the list; zero: from the start
-	Limit    int                  // 0: all
+	After    mapping.TaskMark     // tasks after this one in the list; zero means from the start
+	Limit    int                  // 0 means all
 }
 
 // Page is a page of a list, from 1.
@@ -75,9 +75,9 @@ type Tasks interface {
 // TaskRequest is a request for a task.
 type TaskRequest struct {
 	Agent           string
-	Topic           string // "": a thread of its own
+	Topic           string // "" means its own thread
 	Input           *string
-	AdditionalInput json.RawMessage // an object; nil: none
+	AdditionalInput json.RawMessage // an object, or nil
 	IdempotencyKey  string
 }
 
@@ -111,7 +111,7 @@ type TopicRef struct {
 	Flavour   mapping.Flavour `json:"-"` // not included in the hash for an idempotency key
 }
 
-// Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and what they have in common.
+// Topics are threads as in the Topic RFC of the Agent Protocol: a topic groups tasks and the data that they share.
 // Tasks, steps and artifacts of a topic are found with TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
 	// CreateTopic creates a topic. An AdditionalInput with a key reserved by the bridge is Invalid.
@@ -135,7 +135,7 @@ type Topics interface {
 type TopicRequest struct {
 	Agent           string
 	Name            *string
-	AdditionalInput json.RawMessage // an object; nil: none
+	AdditionalInput json.RawMessage // an object, or nil
 	IdempotencyKey  string
 }
 
@@ -144,7 +144,7 @@ type InteractionRequest struct {
 	Ref             TopicRef
 	Role            rule.Role
 	Input           *string
-	AdditionalInput json.RawMessage // an object; nil: none
+	AdditionalInput json.RawMessage // an object, or nil
 	Derive          *bool           // nil: not specified
 	IdempotencyKey  string
 }

@@ -41,22 +41,22 @@ type Threads interface {
 	// ThreadPosition checks a cursor. It replaces a Live cursor by the newest position, so that no events before the
 	// call of ThreadEvents are missed.
 	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// ThreadReplayStart returns where a reader must begin if it wants the events after a position and needs each of
-	// their runs from its start. It refuses a position after which the log is incomplete (cursor_expired). The start of
-	// the thread means the first position with a complete log.
+	// ThreadReplayStart returns the position at which a reader must begin to get the events after a position with all
+	// of their runs from the start. It refuses a position after which the log is incomplete (cursor_expired). For the
+	// start of the thread it returns the first position with a complete log.
 	ThreadReplayStart(ctx context.Context, threadID string, after Cursor) (ReplayStart, error)
-	// ThreadEvents yields the thread's entries after a position in order, those of all runs and of updates between them
-	// (without a RunID), and follows the thread until ctx ends. If the thread is deleted, the iterator ends with
+	// ThreadEvents yields the thread's entries after a position in order, and follows the thread until ctx ends. They
+	// include all runs, and updates between them, which have no RunID. If the thread is deleted, the iterator ends with
 	// NotFound. If a run is deleted, its remaining entries are omitted. idle is as in RunEvents.
 	ThreadEvents(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // ThreadRequest is a request for a thread. Every field may be zero.
 type ThreadRequest struct {
-	ID       string // "": a new one
+	ID       string // "" for a new one
 	Metadata json.RawMessage
 	OrGet    bool // return an existing thread instead of 409
-	// Supersteps are initial states: {updates: [{values, as_node}]} each.
+	// Supersteps are initial states, each {updates: [{values, as_node}]}.
 	Supersteps []Superstep
 	TTL        time.Duration
 	KeepLatest bool // after TTL delete the older states instead of the thread
@@ -77,7 +77,7 @@ type ThreadPatch struct {
 	KeepLatest bool // with TTL: as in ThreadRequest
 }
 
-// ThreadSearch selects threads, also by their states.
+// ThreadSearch selects threads by their properties and states.
 type ThreadSearch struct {
 	mapping.ThreadQuery
 	Values   json.RawMessage // containment
@@ -106,11 +106,11 @@ type Storing struct {
 type FileVersion struct {
 	mapping.Artifact
 	Version int64  // identifies it on its thread
-	RunID   string // the run that wrote it; "": a client, or unknown
+	RunID   string // the run that wrote it; "" for a client, or if unknown
 	Fate    FileFate
 }
 
-// FileFate is how a version of a file ended.
+// FileFate is the reason why a version of a file is not the current one.
 type FileFate string
 
 const (
@@ -125,8 +125,8 @@ type RecalledItems struct {
 	Items []mapping.ItemName
 }
 
-// ReplayStart is the position where a reader of a thread's runs begins.
+// ReplayStart is the position at which a reader of a thread's runs begins.
 type ReplayStart struct {
-	At          Cursor               // for Events: a run that begins after it, or none, is at work there
+	At          Cursor               // for ThreadEvents; all runs that are active after the requested position begin here or later
 	Checkpoints []mapping.Checkpoint // made up to there, in order
 }

@@ -21,7 +21,7 @@ type SnippetParams struct {
 	Words   string // the text of the input, for dialects that use text
 }
 
-// Snippet is a program or command for people to copy that requests a run. If the bridge requires keys, it reads one
+// Snippet is a program or command that requests a run, for users to copy. If the bridge requires keys, it reads one
 // from the environment variable APBRIDGE_KEY and contains none.
 type Snippet struct {
 	ID       string `json:"-"` // its place on a page, unique among all dialects

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// statuses are the statuses for the classes of errors that the documents of both families define, as far as they do.
+// statuses maps the classes of errors to the statuses that the documents of both families define, as far as they do.
 // 501 is not used because SDKs retry it.
 var statuses = map[mapping.Class]int{
 	mapping.Invalid:      http.StatusUnprocessableEntity,

@@ -18,5 +18,5 @@ func Stopping(ctx context.Context) error {
 		return told
 	}
 	return &mapping.Error{Class: mapping.Unavailable, Code: mapping.CodeShutdown, Err: cause,
-		Message: "The bridge is being stopped, and this answer was not ready. Runs go on in the next process: send the request again in a moment, with the same Idempotency-Key if it makes something."}
+		Message: "The bridge is shutting down and this response was not ready. Runs continue in the next process. Repeat the request in a moment, with the same Idempotency-Key if it creates something."}
 }

@@ -20,7 +20,7 @@ func TestStopping(t *testing.T) {
 		ctx  context.Context
 		want bool
 	}{
-		"goes on":               {t.Context(), false},
+		"continues":             {t.Context(), false},
 		"the client left":       {ended(nil), false},
 		"it took too long":      {ended(context.DeadlineExceeded), false},
 		"the bridge is leaving": {ended(errors.New("the bridge is shutting down")), true},

@@ -4,8 +4,8 @@ import "context"
 
 type streamsKey struct{}
 
-// WithStreams returns a context that counts the streams of a caller: open refuses too many with an error of class
-// Limited, and done must be called when the stream has ended.
+// WithStreams returns a context that counts the streams of a caller. open returns an error of class Limited if there
+// are too many. done must be called when the stream has ended.
 func WithStreams(ctx context.Context, open func() (done func(), err error)) context.Context {
 	return context.WithValue(ctx, streamsKey{}, open)
 }

@@ -31,7 +31,7 @@ func (t AgentTLS) Load() (*tls.Config, error) {
 	return c, err
 }
 
-// load also returns the key of an error.
+// load also returns the configuration key that an error concerns.
 func (t AgentTLS) load() (c *tls.Config, key string, err error) {
 	if t == (AgentTLS{}) {
 		return nil, "", nil
@@ -58,7 +58,7 @@ func (a agentCheck) checkTLS() {
 	a.lookedAt(t.Files()...)
 	switch wrong, err := "", error(nil); {
 	case t != (AgentTLS{}) && strings.HasPrefix(strings.ToLower(a.URL), "http://"):
-		a.complain(key, "says nothing, since %s.url begins with http://; write https:// there, or leave this out", a.key)
+		a.complain(key, "has no effect, because %s.url begins with http://; write https:// there, or leave this out", a.key)
 	case t.Cert != "" && t.Key == "":
 		a.complain(key+".key", "is missing; name the file with the key of %s.cert", key)
 	case t.Cert == "" && t.Key != "":

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Allowance limits the use by a key or a tenant. Zero means no limit.
+// Allowance limits the usage of a key or a tenant. Zero means no limit.
 type Allowance struct {
-	// Rates limit requests and runs per span of time. They may arrive in one burst.
+	// Requests and Runs are limited per span of time. All of them may arrive in one burst.
 	Requests Rate `yaml:"requests"`
 	Runs     Rate `yaml:"runs"` // created by requests or crons
 	// Streams limits streams, including WebSockets, that are open at once in one bridge.
 	Streams int `yaml:"streams"`
-	// Upload limits the bytes of requests' bodies.
+	// Upload limits the bytes in request bodies.
 	Upload ByteRate `yaml:"upload"`
 
-	// Quotas limit stored objects.
+	// Quotas for stored objects.
 	Threads int   `yaml:"threads"`
 	Crons   int   `yaml:"crons"`
 	Items   int   `yaml:"items"`
@@ -39,13 +39,13 @@ type Rate string
 // ByteRate is a Rate of bytes, such as 10MiB/s.
 type ByteRate string
 
-// Split returns the number per span, which is zero for no limit. The Rate must be valid.
+// Split returns the number per span. It is zero if there is no limit. The Rate must be valid.
 func (r Rate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), wholeNumber)
 	return n, span
 }
 
-// Split returns the bytes per span, which are zero for no limit. The ByteRate must be valid.
+// Split returns the bytes per span. They are zero if there is no limit. The ByteRate must be valid.
 func (r ByteRate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), sizeOf)
 	return n, span

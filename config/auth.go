@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Auth configures the callers. If it is empty every caller is accepted, and the bridge may only listen on a loopback
+// Auth configures the callers. If it is empty, every caller is accepted and the bridge may only listen on a loopback
 // address.
 type Auth struct {
 	Keys         []Key         `yaml:"keys"`
@@ -18,10 +18,10 @@ type Auth struct {
 // On reports whether callers must authenticate.
 func (a Auth) On() bool { return len(a.Keys)+len(a.JWT)+len(a.Certificates) > 0 }
 
-// Said reports whether a request may need a key or a token, as opposed to a certificate of the connection.
+// Said reports whether callers may authenticate with a key or a token, as opposed to a certificate of the connection.
 func (a Auth) Said() bool { return len(a.Keys)+len(a.JWT) > 0 }
 
-// Access has the permissions of a principal. Keys, tokens and certificates have the same fields for it.
+// Access holds the permissions of a principal. Keys, tokens and certificates have the same fields for them.
 type Access struct {
 	Tenant     string
 	Agents     []string // empty means all
@@ -77,7 +77,7 @@ const (
 type JWT struct {
 	ID         string        `yaml:"id"`     // begins the id of each token's principal
 	Issuer     string        `yaml:"issuer"` // required value of iss
-	JWKS       string        `yaml:"jwks"`   // URL or file of its keys (RFC 7517); "": by OpenID Connect Discovery
+	JWKS       string        `yaml:"jwks"`   // URL or file of its keys (RFC 7517); "" means OpenID Connect Discovery
 	Audience   []string      `yaml:"audience"`
 	Algorithms []string      `yaml:"algorithms"`
 	Leeway     time.Duration `yaml:"leeway"`  // tolerated difference of clocks
@@ -92,8 +92,9 @@ type JWT struct {
 	Namespaces []string      `yaml:"namespaces"`
 }
 
-// Claims maps a principal's permissions to claims of its token: the name of a claim, or after a slash a JSON pointer
-// (RFC 6901) into the claims. Permissions without a claim are those of the issuer's configuration.
+// Claims maps a principal's permissions to claims of its token. Each value is the name of a claim or, if it begins with
+// a slash, a JSON pointer (RFC 6901) into the claims. Permissions without a claim are those of the issuer's
+// configuration.
 type Claims struct {
 	ID         string `yaml:"id"`
 	Tenant     string `yaml:"tenant"`
@@ -102,7 +103,7 @@ type Claims struct {
 	Namespaces string `yaml:"namespaces"`
 }
 
-// Access returns the permissions of tokens without their own.
+// Access returns the permissions of tokens that have none of their own.
 func (j JWT) Access() Access {
 	return Access{j.Tenant, j.Agents, j.Rights, j.Namespaces, j.Scope != scopeTenant, j.Queue}
 }
@@ -143,7 +144,7 @@ func (a Access) Principal(id string) mapping.Principal {
 	}
 }
 
-// allIfEmpty returns nil, a principal's value for all, for an empty list in the file.
+// allIfEmpty returns nil, which means all in a principal, for an empty list in the file.
 func allIfEmpty(list []string) []string {
 	if len(list) == 0 {
 		return nil
@@ -171,8 +172,8 @@ func label(id string) string {
 }
 
 // Principal returns the principal with an id according to this configuration, for background work. A token's claims are
-// unknown there, so its permissions are those of its issuer's configuration. known is false for an unknown id, one of
-// another tenant, and an expired key.
+// unknown there, so its permissions are those of its issuer's configuration. known is false if the id is unknown or of
+// another tenant, or if the key has expired.
 func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal, known bool) {
 	for _, k := range a.Keys {
 		if k.ID == id && (k.Expires == "" || now.Before(k.Ends())) {
@@ -192,7 +193,7 @@ func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal
 	return who, known && who.Tenant == tenant
 }
 
-// behind returns the principal of a token's id without the token. It lacks the permissions of the claims.
+// behind returns the principal for a token's id without the token. It lacks the permissions in the claims.
 func (j JWT) behind(id, tenant string) mapping.Principal {
 	a := j.Access()
 	if j.Claims.Tenant != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrincipalOfAnID checks that background work has its owner's permissions in the configuration, without those that
-// only a token has.
-func TestPrincipalOfAnID(t *testing.T) {
+// TestPrincipalByID checks that background work has the owner's permissions from the configuration, without those that
+// only a token carries.
+func TestPrincipalByID(t *testing.T) {
 	t.Parallel()
 	auth := Auth{
 		Keys: []Key{

@@ -13,7 +13,7 @@ func Authorities(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(raw) {
-		return nil, errors.New("it holds no certificate in PEM")
+		return nil, errors.New("it contains no certificate in PEM")
 	}
 	return pool, nil
 }

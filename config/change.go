@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Change is the result of reading a configuration while another is in force.
+// Change is the result of reading a configuration while another one is in effect.
 type Change struct {
-	Config *Config // the new configuration in force
-	// Keys are the keys with other values, and Restart those that only the next start applies, such as
-	// agents.legacy.url. An added or removed entry is named without its keys.
+	Config *Config // the configuration to put into effect
+	// Keys are the keys whose values changed, such as agents.legacy.url. Restart are those that take effect only at the
+	// next start. An added or removed entry is named without its keys.
 	Keys, Restart []string
 }
 
@@ -19,8 +19,8 @@ var atStart = []string{
 	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
-// Take combines a new configuration with the one in force. An error is Complaints: a valid change may be incompatible
-// with keys that need a restart, such as the removal of all keys at a public address.
+// Take combines a new configuration with the one in effect. An error is Complaints. A valid change may be incompatible
+// with keys that need a restart, such as the removal of all API keys at a public address.
 func (c *Config) Take(read *Config, o Options) (Change, error) {
 	next := *read
 	next.keep(c)
@@ -42,7 +42,7 @@ func (c *Config) Take(read *Config, o Options) (Change, error) {
 	return change, nil
 }
 
-// keep copies the keys of atStart from the configuration in force.
+// keep copies the keys of atStart from the configuration in effect.
 func (c *Config) keep(now *Config) {
 	c.Listen, c.Admin, c.TLS, c.ShutdownGrace = now.Listen, now.Admin, now.TLS, now.ShutdownGrace
 	c.Database, c.Synchronous, c.SecureDelete, c.Encryption = now.Database, now.Synchronous, now.SecureDelete, now.Encryption

@@ -18,7 +18,7 @@ func inForce() *Config {
 	return c
 }
 
-func TestTakeNamesWhatChanges(t *testing.T) {
+func TestTakeNamesChangedKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name          string
@@ -54,8 +54,8 @@ func TestTakeNamesWhatChanges(t *testing.T) {
 	}
 }
 
-// TestTakeKeepsWhatNeedsARestart checks every key of atStart, so that no change is applied partially.
-func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
+// TestTakeKeepsKeysThatNeedARestart checks every key of atStart, so that no change is applied partially.
+func TestTakeKeepsKeysThatNeedARestart(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()
 	read.Listen, read.Admin, read.TLS, read.SecureDelete = "127.0.0.1:9000", "127.0.0.1:9001", TLS{Cert: "c.pem"}, true
@@ -77,13 +77,13 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	}
 	for _, key := range atStart {
 		if !slices.ContainsFunc(got.Restart, func(changed string) bool { return changed == key || strings.HasPrefix(changed, key+".") }) {
-			t.Errorf("%s is not changed here, so that nothing shows whether it is kept", key)
+			t.Errorf("%s is not changed here, so the test does not show whether it is kept", key)
 		}
 	}
 }
 
-// TestTakeRefusesWhatTheOldAddressForbids uses a file that is valid for its own address, which is not the one in use.
-func TestTakeRefusesWhatTheOldAddressForbids(t *testing.T) {
+// TestTakeValidatesAgainstTheOldAddress uses a file that is valid for the address in it, which is not the one in use.
+func TestTakeValidatesAgainstTheOldAddress(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()
 	now.Listen, read.Auth.Keys = "0.0.0.0:8080", nil

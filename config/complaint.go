@@ -9,8 +9,8 @@ import (
 
 // Problem is one mistake in a configuration.
 type Problem struct {
-	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" if nothing was written
-	Key   string // "agents.legacy.url"; "" for no key
+	Where string // "apbridge.yaml:12", "environment APBRIDGE_LISTEN", "flag --listen"; "" if the key is not set
+	Key   string // "agents.legacy.url"; "" if it concerns no key
 	Text  string // the mistake and its remedy, without secrets
 
 	line int // in the file; otherwise 0
@@ -26,8 +26,8 @@ func (c Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Complaints has all problems of a configuration, as the error of Load. Those of the file are first, in the order of
-// its lines.
+// Complaints is the error of Load and lists all problems of a configuration. Those of the file come first, in the order
+// of its lines.
 type Complaints []Problem
 
 func (cs Complaints) Error() string {
@@ -49,7 +49,7 @@ func (cs Complaints) sort() {
 
 // place is the origin of a key's value.
 type place struct {
-	name string // file, or "environment NAME", or "flag --NAME"
+	name string // file, "environment NAME" or "flag --NAME"
 	line int    // in a file; otherwise 0
 }
 

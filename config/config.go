@@ -1,14 +1,14 @@
-// Package config has the bridge's configuration: one typed file with defaults, overridden by the environment and flags,
-// and a validation that reports every problem at once, each with its line. The commands load it. Faces, backends, the
-// engine and the guards receive their parts. It opens no database and calls no agent.
+// Package config defines the bridge's configuration. It is one typed file with defaults, overridden by the environment
+// and flags. Validation reports all problems at once, each with its line. The commands load the configuration. Faces,
+// backends, the engine and the guards receive their parts. The package opens no database and calls no agent.
 //
-// Load walks the YAML tree itself instead of merging maps. So every problem has its line, all are reported together,
-// the environment and flags use the same decoder, and agents start from DefaultAgent. Secrets are resolved at load and
-// are hidden from printing and encoding.
+// Load walks the YAML tree itself instead of merging maps. This way every problem has a line, all problems are reported
+// together, the environment and flags use the same decoder, and agents start from DefaultAgent. Secrets are resolved at
+// load and hidden from printing and encoding.
 //
-// A reload creates a new value, since no Config changes. Take compares it with the old one and keeps the keys of parts
-// that are created once. The engine has configuration and agents behind one atomic pointer, which the service and the
-// background work also use. The server has its guards and the routes of the faces behind another. The bridge creates
+// A Config never changes, so a reload creates a new one. Take compares it with the old one and keeps the keys of parts
+// that are created once. The engine holds configuration and agents behind one atomic pointer, which the service and the
+// background work also use. The server holds its guards and the faces' routes behind another. The bridge creates
 // everything first and replaces the engine's value before the server's, so that no route names an agent that does not
 // exist yet. The limiter and the sender of webhooks get their parts between the two. Running work continues with its
 // old parts: an execution with its agent, a request with its handler. A changed agent is dialled again and shares the
@@ -23,7 +23,7 @@ import (
 )
 
 // Config is the whole configuration, merged from defaults, file, environment and flags. It does not change after Load;
-// Take returns a new one. A choice tag has the allowed values of its key.
+// Take returns a new one. A choice tag lists the allowed values of its key.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
@@ -48,17 +48,17 @@ type Config struct {
 	Inspector      Inspector        `yaml:"inspector"`
 }
 
-// Inspector configures the inspector's pages. A single value in its place is the mode.
+// Inspector configures the inspector's pages. A file may have the mode alone in its place.
 type Inspector struct {
-	// Mode auto serves them with the clients' routes, and on the admin listener if there is one. Mode admin serves them
-	// only there.
+	// In mode auto the pages are served next to the clients' routes, and on the admin listener if there is one. In mode
+	// admin they are served only there.
 	Mode string `yaml:"mode" choice:"auto admin off" alone:"true"`
 	// Capture selects the runs whose agents' calls are kept: failed ones, all, or none.
 	Capture string `yaml:"capture" choice:"off errors all"`
 }
 
-// Log configures the output to standard error. The format auto is console on a terminal, and otherwise json. Both can
-// be changed on the admin listener without a restart.
+// Log configures the output to standard error. The format auto means console on a terminal, and json otherwise. Both
+// can be changed on the admin listener without a restart.
 type Log struct {
 	Level  string `yaml:"level" choice:"debug info warn error"`
 	Format string `yaml:"format" choice:"auto json console"`
@@ -66,10 +66,10 @@ type Log struct {
 
 // Audit configures the log of operations with their callers, which is separate from Log.
 type Audit struct {
-	File    string `yaml:"file"`     // "-" means standard output, "" no log
-	MaxSize Bytes  `yaml:"max_size"` // of the file before the next one is begun; 0 means no limit
+	File    string `yaml:"file"`     // "-" means standard output, "" means no log
+	MaxSize Bytes  `yaml:"max_size"` // of a file, before the next one is started; 0 means no limit
 	Keep    int    `yaml:"keep"`     // number of older files; 0 means all
-	Reads   bool   `yaml:"reads"`    // log operations that only read, too
+	Reads   bool   `yaml:"reads"`    // also log operations that only read
 }
 
 // Agent configures one agent.
@@ -157,13 +157,13 @@ type Limits struct {
 	Tenants map[string]Allowance `yaml:"tenants"`
 }
 
-// Retention configures how long data is kept; 0 means forever.
+// Retention configures how long data is kept. 0 means forever.
 type Retention struct {
 	Events      time.Duration `yaml:"events"`
 	Checkpoints time.Duration `yaml:"checkpoints"`
 	Threads     time.Duration `yaml:"threads"`
-	// Stateless is how long the thread of a stateless run stays after the run. Failed is the same for a failed run,
-	// whatever its client requested. 0 means some seconds.
+	// Stateless is how long the thread of a stateless run is kept after the run. Failed is the same for a failed run,
+	// regardless of its client's request. 0 means a few seconds.
 	Stateless time.Duration `yaml:"stateless"`
 	Failed    time.Duration `yaml:"failed"`
 }
@@ -176,15 +176,14 @@ type Store struct {
 	TTL         TTL    `yaml:"ttl"`
 }
 
-// TTL configures the life of items. Its keys are those of LangGraph below store.ttl in a langgraph.json.
+// TTL configures the life of items. Its keys are those below store.ttl in LangGraph's langgraph.json.
 type TTL struct {
-	Default       int  `yaml:"default_ttl"` // minutes for an item whose PUT has none; 0 means forever
+	Default       int  `yaml:"default_ttl"` // in minutes, for an item whose PUT specifies none; 0 means forever
 	RefreshOnRead bool `yaml:"refresh_on_read"`
 	Sweep         int  `yaml:"sweep_interval_minutes"`
 }
 
-// Index configures vectors of items. Dims, Embed and Fields are those of LangGraph below store.index in a
-// langgraph.json.
+// Index configures vectors of items. Dims, Embed and Fields are those below store.index in LangGraph's langgraph.json.
 type Index struct {
 	Dims           int               `yaml:"dims"`
 	Embed          string            `yaml:"embed"` // provider:model; "" means no vectors
@@ -215,7 +214,7 @@ func (i Index) Model() string {
 	return model
 }
 
-// Webhooks configures deliveries.
+// Webhooks configures the delivery of webhooks.
 type Webhooks struct {
 	AllowPrivateNetworks bool     `yaml:"allow_private_networks"`
 	Hosts                []string `yaml:"hosts"` // allowed hosts, see MayCall; empty means any
@@ -223,16 +222,16 @@ type Webhooks struct {
 	PreviousSecret       Secret   `yaml:"previous_secret"` // also signs, until receivers know Secret
 }
 
-// CORS lists the browser origins that may call: scheme://host[:port], LoopbackOrigins or "*".
+// CORS lists the browser origins that may call the bridge: scheme://host[:port], LoopbackOrigins or "*".
 type CORS struct {
 	Origins []string `yaml:"origins"`
 }
 
-// LoopbackOrigins in CORS.Origins allows every page that this machine serves to itself, on any port of localhost,
+// LoopbackOrigins in CORS.Origins allows every page that is served from this machine, on any port of localhost,
 // *.localhost or a loopback address.
 const LoopbackOrigins = "loopback"
 
-// TLS names the PEM files of a certificate and its key. Both or neither are set.
+// TLS names the PEM files of a certificate and its key. Either both or neither are set.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`

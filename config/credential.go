@@ -2,10 +2,10 @@ package config
 
 import "github.com/apbridge/apbridge/mapping/credential"
 
-// Credentials returns the credentials for the agent: its headers, and a password in its URL.
+// Credentials returns the credentials for the agent: the headers, and a password in the URL.
 func (a Agent) Credentials() credential.Set { return credentialsOf(a.URL, a.Headers) }
 
-// Credentials returns the credentials for the embeddings endpoint: the key, the headers, and a password in its URL.
+// Credentials returns the credentials for the embeddings endpoint: the key, the headers, and a password in the URL.
 func (i Index) Credentials() credential.Set {
 	return credentialsOf(i.URL, i.Headers, i.Key.Reveal())
 }

@@ -21,6 +21,6 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("of an index: %s", got)
 	}
 	if credential.HiddenText != config.Secret("x").String() {
-		t.Error("a secret is printed as something else")
+		t.Error("a secret is printed in another form")
 	}
 }

@@ -40,7 +40,7 @@ func (d decoder) complain(n *yaml.Node, key, format string, args ...any) {
 	d.add(d.at(n).complain(key, format, args...))
 }
 
-// decode sets v from n. null keeps the default.
+// decode sets v from n. A null keeps the default.
 func (d decoder) decode(key string, n *yaml.Node, v reflect.Value) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -71,7 +71,7 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 			d.complain(n, key, "%s", hint)
 			return
 		}
-		d.complain(n, key, "wants keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
+		d.complain(n, key, "must have keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
 		return
 	}
 	d.eachPair(key, n, func(k, value *yaml.Node) {
@@ -84,18 +84,18 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 	})
 }
 
-// misplaced describes the probable mistake of a single value in place of keys, or returns "". Either its colon lacks a
-// space, or it is a key in the column of the names above it.
+// misplaced describes the probable mistake if there is a single value in place of keys, or returns "". Either a colon
+// lacks a space, or the value is a key in the same column as the names above it.
 func misplaced(key string, n *yaml.Node, fields []string) string {
 	if n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	if name, value, ok := strings.Cut(n.Value, ":"); ok && slices.Contains(fields, name) && value != "" {
-		return fmt.Sprintf("has no space behind a colon; write %s: %s", name, value)
+		return fmt.Sprintf("has no space after a colon; write %s: %s", name, value)
 	}
 	above, name, _ := cutLast(key, ".")
 	if slices.Contains(fields, name) {
-		return fmt.Sprintf("is no name of %s; indent it further, below the name that it belongs to", above)
+		return fmt.Sprintf("is not a name in %s; indent it further, below the name that it belongs to", above)
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// aloneIn returns the field of a struct for which a single value in place of the struct stands, marked by the tag
+// aloneIn returns the field of a struct that a single value in place of the struct sets, which is marked by the tag
 // alone. It returns the zero Value if there is none.
 func aloneIn(v reflect.Value) reflect.Value {
 	for i := range v.NumField() {
@@ -121,7 +121,7 @@ func aloneIn(v reflect.Value) reflect.Value {
 
 func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.complain(n, key, "wants names with values, not %s", kindName(n))
+		d.complain(n, key, "must have names with values, not %s", kindName(n))
 		return
 	}
 	d.eachPair(key, n, func(k, value *yaml.Node) {
@@ -129,7 +129,7 @@ func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {
 		d.places[join(key, k.Value)] = d.at(k)
 		d.decode(join(key, k.Value), value, elem)
 		if elem.Kind() == reflect.Struct && value.Kind == yaml.ScalarNode && slices.Contains(fieldNames(elem.Type()), k.Value) {
-			return // a misplaced value was reported already, and is no element
+			return // a misplaced value is not an element and was already reported
 		}
 		v.SetMapIndex(reflect.ValueOf(k.Value), elem)
 	})
@@ -144,7 +144,7 @@ func (d decoder) eachPair(key string, n *yaml.Node, visit func(k, value *yaml.No
 		case k.Kind != yaml.ScalarNode:
 			d.complain(k, key, "a key must be a plain word, not %s", kindName(k))
 		case k.Tag == "!!merge":
-			d.complain(k, key, "merge keys (<<) are not read; write the keys out")
+			d.complain(k, key, "merge keys (<<) are not supported; write the keys out")
 		case twice && d.lines:
 			d.complain(k, join(key, k.Value), "is written twice, first in line %d; keep one", first)
 		case twice:
@@ -158,7 +158,7 @@ func (d decoder) eachPair(key string, n *yaml.Node, visit func(k, value *yaml.No
 
 func (d decoder) decodeList(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
-		d.complain(n, key, "wants a list such as [a, b], not %s", kindName(n))
+		d.complain(n, key, "must be a list such as [a, b], not %s", kindName(n))
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
@@ -173,11 +173,11 @@ func (d decoder) decodeList(key string, n *yaml.Node, v reflect.Value) {
 
 func (d decoder) decodeScalar(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode {
-		d.complain(n, key, "wants %s, not %s", wanted(v.Type()), kindName(n))
+		d.complain(n, key, "must be %s, not %s", wanted(v.Type()), kindName(n))
 		return
 	}
 	if err := setScalar(v, n.Value); err != nil {
-		d.complain(n, key, "wants %s, not %q", wanted(v.Type()), n.Value)
+		d.complain(n, key, "must be %s, not %q", wanted(v.Type()), n.Value)
 	}
 }
 

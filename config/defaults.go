@@ -53,7 +53,7 @@ func Default() *Config {
 	}
 }
 
-// DefaultAgent returns the settings of an agent with only a URL.
+// DefaultAgent returns the settings of an agent for which only a URL is configured.
 func DefaultAgent() Agent {
 	return Agent{
 		Dialect:         "auto",

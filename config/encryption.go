@@ -19,7 +19,7 @@ type Encryption struct {
 // keyBytes is the size of a key.
 const keyBytes = 32
 
-var errKey = errors.New("is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32")
+var errKey = errors.New("is not a key: a key is 32 random bytes as base64 or as 64 hexadecimal digits; create one with: openssl rand -base64 32")
 
 // Bytes returns the keys, of 32 bytes each, or an error for an invalid one.
 func (e Encryption) Bytes() (keys [][]byte, err error) {
@@ -42,7 +42,7 @@ func parseKey(text Secret) ([]byte, error) {
 			key, err = form.DecodeString(written)
 		}
 	}
-	// A template has a repeated byte in place of a key.
+	// A repeated byte is a placeholder from a template.
 	if err != nil || len(key) != keyBytes || bytes.Count(key, key[:1]) == keyBytes {
 		return nil, errKey
 	}
@@ -59,12 +59,12 @@ func (d databaseCheck) checkKeys() {
 		case err != nil:
 			d.complain(name, "%v", err)
 		case indexOf(keys, key) >= 0:
-			d.complain(name, "is the same key as encryption.keys[%d]; each stands once, the one that writes first", indexOf(keys, key))
+			d.complain(name, "is the same key as encryption.keys[%d]; list each key once, with the one for writing first", indexOf(keys, key))
 		}
 		keys = append(keys, key)
 	}
 	if e.Write == "plain" && len(e.Keys) == 0 {
-		d.complain("encryption.write", "is plain, and there are no keys, without which nothing else is written; leave it out, or name the keys to read with")
+		d.complain("encryption.write", "is plain, which is also the default without keys; leave it out, or add the keys for reading")
 	}
 }
 

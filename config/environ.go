@@ -19,9 +19,9 @@ const (
 	fromEnvs        // upper case, with underscores for hyphens
 )
 
-// ignored reports whether a variable has our prefix but is not a key: APBRIDGE_CONFIG is the file, APBRIDGE_URL and
-// APBRIDGE_KEY are for commands, tests have some, and Kubernetes sets APBRIDGE_PORT and APBRIDGE_SERVICE_… for a
-// service called apbridge.
+// ignored reports whether a variable has our prefix but does not set a key of the configuration. APBRIDGE_CONFIG names
+// the file, APBRIDGE_URL and APBRIDGE_KEY are for commands, some are for tests, and Kubernetes sets APBRIDGE_PORT and
+// APBRIDGE_SERVICE_… for a service called apbridge.
 func ignored(name string) bool {
 	switch name {
 	case "CONFIG", "URL", "KEY", "SPECS", "PORT", "BENCH", "E2E":
@@ -94,8 +94,8 @@ func (p putter) putEntry(key string, path []string, v reflect.Value) {
 	v.SetMapIndex(reflect.ValueOf(name), elem)
 }
 
-// entryName returns the entry of a map for a variable: an existing one with that spelling, or a new one. New headers
-// get their usual form.
+// entryName returns the name of the map entry that a variable sets: an existing one with that spelling, or a new one.
+// New headers get their usual form.
 func entryName(v reflect.Value, name string) string {
 	if v.MapIndex(reflect.ValueOf(name)).IsValid() {
 		return name
@@ -111,7 +111,8 @@ func entryName(v reflect.Value, name string) string {
 	return name
 }
 
-// node parses the text for the key: a scalar verbatim, lists separated by commas, and lists and objects as JSON.
+// node parses the text for the key. A scalar is taken verbatim. A list may be separated by commas. Lists and objects
+// may be JSON.
 func (p putter) node(key string, v reflect.Value) *yaml.Node {
 	scalar := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: p.text}
 	text := strings.TrimSpace(p.text)

@@ -18,7 +18,7 @@ const (
 
 var errTooLarge = errors.New("is too large")
 
-// readBounded reads a file of any kind, such as a pipe, up to a number of bytes.
+// readBounded reads up to most bytes of a file of any kind, such as a pipe.
 func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,9 +36,10 @@ func readMost(f *os.File, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// readRegular reads a regular file, or the target of a link to one. Devices and pipes may have no end, or no beginning.
+// readRegular reads a regular file, or the target of a link to one. Reading a device or a pipe may never end, or never
+// begin.
 func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err error) {
-	if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() { // opening a pipe would wait
+	if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() { // opening a pipe would block
 		return nil, 0, irregular(err)
 	}
 	f, err := os.Open(path)
@@ -54,8 +55,8 @@ func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err err
 	return raw, at.Mode(), err
 }
 
-// ReadFile reads a file named in a configuration: a regular one, or the target of a link to one. If it is larger than 4
-// MiB, it returns the beginning and an error.
+// ReadFile reads a file named in a configuration, which must be a regular file or a link to one. If the file is larger
+// than 4 MiB, it returns the beginning and an error.
 func ReadFile(path string) ([]byte, error) {
 	raw, _, err := readRegular(path, maxFile)
 	return raw, err
@@ -78,19 +79,19 @@ func irregular(err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("it is no regular file")
+	return errors.New("it is not a regular file")
 }
 
-// laxity describes permissions of others than the owner that a secret should not have, or returns "". Windows has
-// permissions elsewhere.
+// laxity describes permissions for users other than the owner that a secret should not have, or returns "". On Windows,
+// the mode does not contain them.
 func laxity(mode fs.FileMode) string {
 	switch {
 	case runtime.GOOS == "windows":
 		return ""
 	case mode&0o022 != 0:
-		return fmt.Sprintf("may be changed by others than its owner (mode %04o)", mode.Perm())
+		return fmt.Sprintf("can be changed by users other than its owner (mode %04o)", mode.Perm())
 	case mode&0o004 != 0:
-		return fmt.Sprintf("may be read by every user of this machine (mode %04o)", mode.Perm())
+		return fmt.Sprintf("can be read by every user of this machine (mode %04o)", mode.Perm())
 	}
 	return ""
 }

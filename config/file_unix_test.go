@@ -40,8 +40,8 @@ func TestSecretFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const irregular, large = "it is no regular file", "is larger than 64 KiB"
-	const changed, open = "may be changed by others than its owner", "may be read by every user"
+	const irregular, large = "it is not a regular file", "is larger than 64 KiB"
+	const changed, open = "can be changed by users other than its owner", "can be read by every user"
 	for path, tt := range map[string]struct{ refused, warned string }{
 		"/dev/zero": {irregular, ""}, at("endless"): {irregular, ""}, at("pipe"): {irregular, ""}, folder: {irregular, ""}, "/dev/null": {irregular, ""},
 		at("large"): {large, ""}, at("full"): {"", ""}, at("own"): {"", ""}, at("link"): {"", ""}, at("group"): {"", ""},
@@ -59,7 +59,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// TestEndlessConfiguration checks that the configuration may be read from a pipe, but not without end (E26).
+// TestEndlessConfiguration checks that the configuration can be read from a pipe, but not endlessly (E26).
 func TestEndlessConfiguration(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Options{File: "/dev/zero"})

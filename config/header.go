@@ -14,9 +14,9 @@ const (
 // principalPart matches attempts at such a placeholder.
 var principalPart = regexp.MustCompile(`\{\s*principal\b[^}]*\}?`)
 
-// HeaderFor returns the value of an agent's header for a call on behalf of a principal. ok is false if it has a
-// placeholder without a value; then the header is not sent. In replacements, bytes that are not visible ASCII and %
-// itself become %XX, so that no two principals look the same and no value breaks a header.
+// HeaderFor returns the value of an agent's header for a call on behalf of a principal. If a placeholder has no value,
+// ok is false and the header must not be sent. In replacements, % and bytes that are not visible ASCII become %XX, so
+// that no two principals look the same and no value breaks a header.
 func (s Secret) HeaderFor(id, tenant string) (value string, ok bool) {
 	value = s.Reveal()
 	for part, text := range map[string]string{principalID: id, principalTenant: tenant} {
@@ -27,7 +27,7 @@ func (s Secret) HeaderFor(id, tenant string) (value string, ok bool) {
 	return strings.NewReplacer(principalID, escaped(id), principalTenant, escaped(tenant)).Replace(value), true
 }
 
-// IsOfPrincipal reports whether a header's value depends on the principal.
+// IsOfPrincipal reports whether the value of a header depends on the principal.
 func (s Secret) IsOfPrincipal() bool { return principalPart.MatchString(s.Reveal()) }
 
 const hexDigits = "0123456789ABCDEF"

@@ -24,6 +24,6 @@ func TestHeaderFor(t *testing.T) {
 		}
 	}
 	if _, ok := Secret("{principal.id} {principal.tenant}").HeaderFor("alice", ""); ok {
-		t.Error("half of a value is sent")
+		t.Error("a part of a value is sent")
 	}
 }

@@ -15,18 +15,18 @@ import (
 
 // Options are the sources of a configuration. Every field may be zero.
 type Options struct {
-	File    string    // YAML; "" for none
+	File    string    // YAML; "" means none
 	Environ []string  // NAME=value, as from os.Environ
 	Flags   []Setting // override all others, in order
-	// Dialects are the allowed dialects of an agent besides auto; nil means any.
+	// Dialects are the allowed dialects of an agent in addition to auto. nil means any.
 	Dialects []string
 	// Aliases maps other names of an agent's dialect to those in Dialects.
 	Aliases map[string]string
-	// Path returns the reason why a text is not a path of an item's index. nil accepts any text.
+	// Path returns the reason why a text cannot be a path in an item's index. If it is nil, any text is accepted.
 	Path func(string) error
-	// Read is called with each file that was read and its content, which is nil if it was unreadable.
+	// Read is called with each file that was read and its content. The content is nil if the file was unreadable.
 	Read func(file string, content []byte)
-	// Warn receives warnings about unsafe or useless settings. nil drops them.
+	// Warn receives warnings about unsafe or useless settings. It may be nil.
 	Warn func(Problem)
 }
 
@@ -37,11 +37,11 @@ type Setting struct {
 	From  string   // "flag --agent"
 }
 
-// Load merges defaults, file, environment and flags, in that order, resolves secrets and validates. The error is
-// Complaints with all problems.
+// Load merges defaults, file, environment and flags, in that order, resolves secrets, and validates the result. The
+// error is Complaints with all problems.
 //
-// In the environment, a key is APBRIDGE_ and its path in upper case, joined by two underscores:
-// APBRIDGE_AGENTS__LEGACY__URL. An empty variable counts as unset.
+// The environment variable for a key is APBRIDGE_ followed by the key's path in upper case, joined by two underscores,
+// such as APBRIDGE_AGENTS__LEGACY__URL. An empty variable counts as unset.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -52,8 +52,8 @@ func Load(o Options) (*Config, error) {
 	return l.loaded()
 }
 
-// LoadDatabase is Load for commands that only use the database. Other parts only need a valid form. There may be no
-// agent, and only the secrets of encryption are resolved.
+// LoadDatabase is Load for commands that only use the database. Other parts only need a valid form, agents may be
+// missing, and only the secrets of encryption are resolved.
 func LoadDatabase(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -109,7 +109,7 @@ func (l *loader) readFile(name string) bool {
 	case errors.Is(err, errTooLarge):
 		l.add(Problem{Where: name, Text: "is larger than 4 MiB; is it the right one?"})
 	case errors.Is(err, fs.ErrNotExist):
-		l.add(Problem{Where: name, Text: "cannot be read: no such file; name another, or have one written by: apbridge init --config " + name})
+		l.add(Problem{Where: name, Text: "cannot be read: no such file; name another, or create it with: apbridge init --config " + name})
 	case err != nil:
 		l.add(Problem{Where: name, Text: "cannot be read: " + reason(err) + unreadable(err)})
 	default:
@@ -122,7 +122,7 @@ func (l *loader) readFile(name string) bool {
 func unreadable(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "; let the user that runs the bridge read it"
+		return "; make it readable for the user that runs the bridge"
 	case errors.Is(err, syscall.EISDIR):
 		return "; name a file in it"
 	}
@@ -145,12 +145,12 @@ func (l *loader) readYAML(name string, raw []byte) bool {
 	case errors.Is(err, io.EOF):
 		return true // nothing but comments
 	case err != nil:
-		l.add(Problem{Where: name, Text: "is not YAML: " + yamlFault(raw, err) + ". apbridge init writes a file to begin with"})
+		l.add(Problem{Where: name, Text: "is not YAML: " + yamlFault(raw, err) + ". For a valid file to start from, run apbridge init"})
 		return false
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		l.add(Problem{Where: name, Text: "holds more than one YAML document; keep one"})
+		l.add(Problem{Where: name, Text: "contains more than one YAML document; keep one"})
 	}
 	d := decoder{report: l.report, from: place{name: name}, lines: true}
 	d.decode("", doc.Content[0], reflect.ValueOf(l.cfg).Elem())

@@ -124,9 +124,9 @@ agents:
 	}
 }
 
-// TestFilesThatAreLookedInto checks which files are reported, because their change causes a reload. The listener's own
+// TestReadReportsFiles checks which files are reported, because their change causes a reload. The listener's own
 // files are only reported if they are unusable.
-func TestFilesThatAreLookedInto(t *testing.T) {
+func TestReadReportsFiles(t *testing.T) {
 	t.Parallel()
 	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
@@ -135,7 +135,7 @@ func TestFilesThatAreLookedInto(t *testing.T) {
 	}
 	looked := map[string]bool{}
 	if _, err := Load(Options{File: file, Read: func(name string, _ []byte) { looked[name] = true }}); err == nil {
-		t.Error("the configuration can be used")
+		t.Error("the configuration is accepted")
 	}
 	want := map[string]bool{file: true, "/nonexistent/cert.pem": true, "/nonexistent/key.pem": true, "/nonexistent/ca.pem": true}
 	if !maps.Equal(looked, want) {
@@ -143,8 +143,8 @@ func TestFilesThatAreLookedInto(t *testing.T) {
 	}
 }
 
-// TestNamesThatPeopleTypeForDialects checks that an alias is replaced by its dialect everywhere.
-func TestNamesThatPeopleTypeForDialects(t *testing.T) {
+// TestDialectAliases checks that an alias is replaced by its dialect everywhere.
+func TestDialectAliases(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Environ:  []string{"APBRIDGE_AGENTS__B__DIALECT=thread", "APBRIDGE_AGENTS__B__URL=http://127.0.0.1:2"},
@@ -157,6 +157,6 @@ func TestNamesThatPeopleTypeForDialects(t *testing.T) {
 	}
 	o.Aliases = nil
 	if _, err := Load(o); err == nil {
-		t.Error("a name that stands for nothing is taken")
+		t.Error("an unknown name is accepted")
 	}
 }

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Recording returns the file of an agent that is the recording of another (url: replay:FILE).
+// Recording returns the file if the agent is a recording of another agent (url: replay:FILE).
 func (a Agent) Recording() (file string, ok bool) { return strings.CutPrefix(a.URL, "replay:") }
 
 // checkRecording refuses settings that only apply to a real agent.
 func (a agentCheck) checkRecording(name, file string) {
 	switch info, err := os.Stat(file); {
 	case file == "":
-		a.complain(a.key+".url", "names no recording; write replay:FILE, with a file that apbridge run --record has written")
+		a.complain(a.key+".url", "names no recording; write replay:FILE, with a file written by apbridge run --record")
 	case err != nil:
 		a.complain(a.key+".url", "the recording %s cannot be read: %s", file, reason(err))
 	case !info.Mode().IsRegular():
-		a.complain(a.key+".url", "the recording %s is no ordinary file", file)
+		a.complain(a.key+".url", "the recording %s is not a regular file", file)
 	}
 	if a.Passthrough {
-		a.complain(a.key+".passthrough", "leads to an agent, and agents.%s.url is a recording of one; leave it out", name)
+		a.complain(a.key+".passthrough", "needs an agent, but agents.%s.url is a recording; leave it out", name)
 	}
 }

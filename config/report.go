@@ -15,7 +15,7 @@ type report struct {
 	read       func(file string, content []byte)
 }
 
-// looked passes a file to Options.Read.
+// looked passes a file that was read to Options.Read.
 func (r *report) looked(file string, content []byte) {
 	if r.read != nil {
 		r.read(file, content)
@@ -38,7 +38,7 @@ func (r *report) warn(c Problem) {
 	}
 }
 
-// complain reports a problem with a key's value. Further problems of the same key are dropped.
+// complain reports a problem with a key's value. Further problems with the same key are dropped.
 func (r *report) complain(key, format string, args ...any) {
 	for _, c := range r.complaints {
 		if c.Key == key {
@@ -67,7 +67,7 @@ func (r *report) oneOf(key, value string, allowed ...string) {
 
 func (r *report) atLeast(key string, value, least int64) {
 	if value < least {
-		r.complain(key, "cannot be %d; the least is %d", value, least)
+		r.complain(key, "cannot be %d; the minimum is %d", value, least)
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *report) checkURL(key, raw string) {
 	case err != nil:
 		r.complain(key, "is not a URL; write it like http://127.0.0.1:8000")
 	case u.User != nil: // first, because the problem must not show it
-		r.complain(key, "holds a user name or password; send credentials with headers instead")
+		r.complain(key, "contains a user name or password; send credentials in headers instead")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		r.complain(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
 	case u.RawQuery != "" || u.Fragment != "":
@@ -92,10 +92,10 @@ func (r *report) checkURL(key, raw string) {
 	}
 }
 
-// checkText refuses a value that the database cannot store as text. YAML is always UTF-8.
+// checkText refuses U+0000, which the database cannot store as text. YAML is always UTF-8.
 func (r *report) checkText(at, s string) {
 	if strings.Contains(s, "\x00") {
-		r.complain(at, "holds U+0000, which cannot be stored; leave it out")
+		r.complain(at, "contains U+0000, which cannot be stored; leave it out")
 	}
 }
 
@@ -108,7 +108,7 @@ func (r *report) checkHeaders(key string, headers map[string]Secret) {
 		case slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 			r.complain(join(key, name), "this header belongs to the bridge and cannot be set")
 		case strings.ContainsFunc(value, isControl):
-			r.complain(join(key, name), "the value holds a line break or another control character")
+			r.complain(join(key, name), "the value contains a line break or another control character")
 		}
 	}
 }

@@ -6,6 +6,5 @@ import _ "embed"
 var schema string
 
 // Schema returns the JSON Schema (draft 2020-12) of a configuration file, for editors. It has keys, kinds of values and
-// choices, with the texts of config.example.yaml. It does not have the other checks of Load, such as a URL without a
-// host.
+// choices, with the texts of config.example.yaml. It lacks other checks of Load, such as refusing a URL without a host.
 func Schema() string { return schema }

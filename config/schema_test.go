@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write schema.json")
 
-// schema.json is derived from the types of the configuration and the comments of its example.
+// schema.json is generated from the types of the configuration and the comments in its example.
 func TestSchemaIsOfTheseKeys(t *testing.T) {
 	t.Parallel()
 	root := schemaOf(reflect.TypeFor[Config](), "", exampleKeys(t))
@@ -36,7 +36,7 @@ func TestSchemaIsOfTheseKeys(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want.String(), Schema()); diff != "" {
-		t.Errorf("schema.json is not of these keys (go test ./config -update writes it):\n%s", diff)
+		t.Errorf("schema.json does not match the keys (run go test ./config -update):\n%s", diff)
 	}
 }
 
@@ -113,7 +113,7 @@ func schemaOfKeys(typ reflect.Type, key string, example map[string]*yaml.Node) m
 	return whole
 }
 
-// wordsOf returns the last block of a comment, without its marks.
+// wordsOf returns the last block of a comment as text.
 func wordsOf(comment string) string {
 	blocks := strings.Split(strings.TrimSpace(comment), "\n\n")
 	var words []string
@@ -123,7 +123,7 @@ func wordsOf(comment string) string {
 	return strings.Join(words, " ")
 }
 
-// The schema accepts what Load accepts, and refuses mistakes that an editor should underline.
+// The schema accepts valid files, and refuses mistakes that an editor should underline.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	const agent = "agents: {a: {url: 'http://127.0.0.1:1'}}\n"

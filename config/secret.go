@@ -14,7 +14,7 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the secret from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// secretResolver replaces env:NAME and file:PATH by their values.
+// secretResolver replaces env:NAME and file:PATH with their values.
 type secretResolver struct {
 	*report
 	environ map[string]string
@@ -52,7 +52,7 @@ func (x secretResolver) resolve(key string, s Secret) Secret {
 		return x.secretFromFile(key, path)
 	}
 	if at := x.places[key]; s != "" && at.line > 0 && !strings.HasPrefix(string(s), "sha256:") {
-		x.warn(at.complain(key, "holds a secret in plain; env:NAME or file:PATH keeps it out of this file"))
+		x.warn(at.complain(key, "contains a secret in plain text; use env:NAME or file:PATH to keep it out of this file"))
 	}
 	return s
 }
@@ -77,7 +77,7 @@ func (x secretResolver) secretFromFile(key, path string) Secret {
 		x.complain(key, "the secret's file %s is empty", path)
 	default:
 		if lax := laxity(mode); lax != "" {
-			x.warn(x.placeOf(key).complain(key, "the secret's file %s %s; chmod 600 %s keeps it to the bridge", path, lax, path))
+			x.warn(x.placeOf(key).complain(key, "the secret's file %s %s; to restrict it to the bridge, run chmod 600 %s", path, lax, path))
 		}
 		return Secret(strings.TrimRight(string(raw), "\r\n"))
 	}

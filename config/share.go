@@ -1,10 +1,10 @@
 package config
 
-// Share is the maximum share of one key, and of one tenant, in a common resource. 0 means all of it.
+// Share is the maximum that one key, and one tenant, may use of a common resource. 0 means all of it.
 type Share struct{ Key, Tenant int64 }
 
-// Share returns the shares of total: half of it for a key and three quarters for a tenant, if there can be more than
-// one of them. No share is below least.
+// Share returns the shares of total: half of it for a key if there can be several keys, and three quarters for a tenant
+// if there can be several tenants. No share is below least.
 func (a Auth) Share(total, least int64) (s Share) {
 	if len(a.Keys)+len(a.Certificates) > 1 || len(a.JWT) > 0 {
 		s.Key = max(total/2, least)

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// renamed maps the names of keys before the first release to the current ones.
+// renamed maps names that keys had before the first release to the current ones.
 var renamed = map[string]string{
 	"limits.bodies": "request_memory", "limits.depth": "max_json_depth", "limits.files": "max_files_per_request",
 	"limits.keys": "max_state_keys", "limits.states": "max_supersteps", "limits.prune": "max_prune_threads",
@@ -17,11 +17,11 @@ var renamed = map[string]string{
 	"upstream_threads": "delete_upstream_threads",
 }
 
-// suggestKey returns advice about the unknown key word at key at: its new name, or else the advice of suggest.
+// suggestKey returns advice about the unknown key word below the key at: its new name, or else the advice of suggest.
 func suggestKey(at, word string, known []string) string {
 	for _, old := range []string{at[strings.LastIndexByte(at, '.')+1:] + "." + word, word} {
 		if name := renamed[old]; name != "" && slices.Contains(known, name) {
-			return fmt.Sprintf("it is called %q now", name)
+			return fmt.Sprintf("it is now called %q", name)
 		}
 	}
 	return suggest(word, known)

@@ -23,7 +23,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	r.checkAuth(cfg)
 }
 
-// checkChoices refuses values outside of their choice tags.
+// checkChoices refuses values that are not in their choice tags.
 func (r *report) checkChoices(key string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -64,21 +64,21 @@ func (d databaseCheck) checkDatabase() {
 	case scheme == "postgres" || scheme == "postgresql":
 		d.checkServer(rest)
 	case keywords.MatchString(d.cfg.Database):
-		d.complain("database", "names a PostgreSQL server by keywords; write it like postgres://user:password@host:5432/name")
+		d.complain("database", "describes a PostgreSQL server by keywords; write it like postgres://user:password@host:5432/name")
 	case isURL:
 		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
 	if d.cfg.SecureDelete && strings.Contains(d.cfg.Database, "://") {
-		d.complain("secure_delete", "is of SQLite files; PostgreSQL keeps deleted rows until its VACUUM, and this key cannot change that, so leave it out")
+		d.complain("secure_delete", "only applies to SQLite files; PostgreSQL keeps deleted rows until its VACUUM, so leave this out")
 	}
 }
 
 // keywords matches the beginning of a connection string in libpq's other form, which is an unlikely file name.
 var keywords = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|service|sslmode)=`)
 
-// checkServer requires the URL of a PostgreSQL database to name it. Otherwise the tables would be created in the
+// checkServer requires the URL of a PostgreSQL server to name a database. Otherwise the tables would be created in the
 // default database of the environment or the user. The problem does not show the URL, which may contain a password. The
-// URL is parsed by hand, since net/url refuses several servers (host:5432,other:5432).
+// URL is parsed by hand, because net/url refuses several servers (host:5432,other:5432).
 func (d databaseCheck) checkServer(rest string) {
 	rest, query, _ := strings.Cut(rest, "?")
 	_, name, _ := strings.Cut(rest, "/")
@@ -96,7 +96,7 @@ func (d databaseCheck) checkLimits() {
 	m := d.cfg.Limits
 	d.positive("limits.body", m.Body > 0)
 	if m.RequestMemory < m.Body {
-		d.complain("limits.request_memory", "cannot be less than limits.body: a body of that length could never be taken")
+		d.complain("limits.request_memory", "cannot be less than limits.body, because a body of that length could never be accepted")
 	}
 	d.positive("limits.artifact", m.Artifact > 0)
 	d.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
@@ -119,7 +119,7 @@ func (d databaseCheck) checkLimits() {
 	if m.Database != 0 {
 		d.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(d.cfg.Database, "://") {
-			d.complain("limits.database", "bounds a SQLite file; give PostgreSQL a quota of its own, and leave this out")
+			d.complain("limits.database", "only limits a SQLite file; set a quota in PostgreSQL, and leave this out")
 		}
 	}
 }

@@ -21,8 +21,8 @@ var (
 	headerName        = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
-// ownHeaders are set by the bridge or by the transport and cannot be configured (RFC 9110 section 7.6.1 for those of
-// one connection).
+// ownHeaders are set by the bridge or by the transport and cannot be configured. RFC 9110 section 7.6.1 lists those
+// that concern a single connection.
 var ownHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Accept", "Connection", "Keep-Alive", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Idempotency-Key",
@@ -31,7 +31,7 @@ var ownHeaders = []string{
 func (r *report) checkAgents(cfg *Config, dialects []string) {
 	names := sortedNames(cfg.Agents)
 	if len(names) == 0 {
-		r.complain("agents", "there is no agent to stand in front of; add one below agents:, or --agent NAME=URL")
+		r.complain("agents", "there are no agents; add one below agents:, or with --agent NAME=URL")
 	}
 	for _, name := range names {
 		agentCheck{r, "agents." + name, cfg.Agents[name], cfg.Listen, dialects}.check(name)
@@ -55,9 +55,9 @@ func (a agentCheck) checkName(name string) {
 	case !agentName.MatchString(name):
 		a.complain(a.key, "the name %q cannot be used; take 1 to 64 of A-Z a-z 0-9 _ -", name)
 	case name == "search":
-		a.complain(a.key, `an agent cannot be called "search", which is a route of its own`)
+		a.complain(a.key, `an agent cannot be called "search", which is a route`)
 	case uuidShape.MatchString(name):
-		a.complain(a.key, "an agent cannot be called like a UUID, which is what assistants have")
+		a.complain(a.key, "an agent's name cannot be a UUID, because assistants have UUIDs")
 	}
 }
 
@@ -70,7 +70,7 @@ func (a agentCheck) checkLoop() {
 		return
 	}
 	if strings.EqualFold(u.Hostname(), host) || Loopback(u.Host) && (Loopback(a.listen) || host == "" || net.ParseIP(host).IsUnspecified()) {
-		a.complain(a.key+".url", "is where this bridge listens itself (listen: %s), so that each request would come back to it; write the agent's own address", a.listen)
+		a.complain(a.key+".url", "is the address of this bridge (listen: %s), so each request would come back to it; write the agent's address", a.listen)
 	}
 }
 
@@ -78,7 +78,7 @@ func (a agentCheck) check(name string) {
 	a.checkName(name)
 	switch file, recorded := a.Recording(); {
 	case a.URL == "":
-		a.complain(a.key+".url", "is missing; where does the agent listen?")
+		a.complain(a.key+".url", "is missing; write the agent's address")
 	case recorded:
 		a.checkRecording(name, file)
 	default:
@@ -102,13 +102,13 @@ func (a agentCheck) check(name string) {
 	a.checkMemory()
 }
 
-// checkMemory refuses a template that can never be expanded, and settings without effect for lack of namespaces.
+// checkMemory refuses a template that can never be expanded, and settings that have no effect without namespaces.
 func (a agentCheck) checkMemory() {
 	key, m := a.key+".memory", a.Memory
 	for i, n := range m.Namespaces {
 		at := fmt.Sprintf("%s.namespaces[%d]", key, i)
 		if !namespaceTemplate.MatchString(n) {
-			a.complain(at, "cannot be %q; write labels parted by slashes, like users/{user_id}", n)
+			a.complain(at, "cannot be %q; write labels separated by slashes, like users/{user_id}", n)
 			continue
 		}
 		for _, name := range templateName.FindAllStringSubmatch(n, -1) {
@@ -127,7 +127,7 @@ func (a agentCheck) checkMemory() {
 	}
 	for name, set := range map[string]bool{"max_items": m.MaxItems > 0, "allow_writes": m.AllowWrites, "store_url": m.StoreURL != ""} {
 		if set {
-			a.complain(key+"."+name, "does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some")
+			a.complain(key+"."+name, "has no effect without namespaces, because an agent only reads and writes in its memory.namespaces; name some")
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (r *report) checkAuth(cfg *Config) {
 		at := fmt.Sprintf("auth.jwt[%d]", i)
 		c.checkIssuer(at, j)
 		if issuers[j.Issuer] {
-			c.complain(at+".issuer", "%q is that of an issuer above; issuers must differ", j.Issuer)
+			c.complain(at+".issuer", "%q is also the issuer of an entry above; issuers must differ", j.Issuer)
 		}
 		issuers[j.Issuer] = true
 	}
@@ -36,7 +36,7 @@ func (r *report) checkAuth(cfg *Config) {
 func (c keyCheck) checkID(at, id string) {
 	switch {
 	case id == "":
-		c.complain(at+".id", "is missing; the id stands in logs in the key's place")
+		c.complain(at+".id", "is missing; logs show the id instead of the key")
 	case c.ids[id]:
 		c.complain(at+".id", "%q is taken by a key above; ids must differ", id)
 	}
@@ -66,7 +66,7 @@ func (c keyCheck) checkAccess(at string, a Access, scope string, scopes ...strin
 	}
 }
 
-// checkRights refuses unknown rights, with which a key could do more, or less, than intended.
+// checkRights refuses unknown rights, because the key could then do more or less than intended.
 func (c keyCheck) checkRights(at string, rights []string) {
 	for i, r := range rights {
 		if !slices.Contains(mapping.Rights(), r) {
@@ -79,7 +79,7 @@ func (c keyCheck) checkNamespaces(at string, namespaces []string) {
 	for i, ns := range namespaces {
 		c.checkText(fmt.Sprintf("%s[%d]", at, i), ns)
 		if !namespaceLabels.MatchString(strings.ReplaceAll(ns, ownID, "id")) {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels parted by slashes, like users/alice or users/{id}", ns)
+			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels separated by slashes, like users/alice or users/{id}", ns)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (c keyCheck) checkExpires(at, expires string) {
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, expires); err != nil {
-		c.complain(at, "cannot be %q; write a time as RFC 3339 has it, like 2027-01-31T00:00:00Z", expires)
+		c.complain(at, "cannot be %q; write a time in RFC 3339 form, like 2027-01-31T00:00:00Z", expires)
 	}
 }
 
@@ -99,15 +99,15 @@ func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
 	c.checkText(at+".san", one.SAN)
 	switch {
 	case (one.Subject == "") == (one.SAN == ""):
-		c.complain(at, "wants subject or san, and not both: by which name of its certificate is the client known?")
+		c.complain(at, "must have either subject or san, the name in the certificate that identifies the client")
 	case t.ClientCA == "":
-		c.complain(at, "says nothing without tls.client_ca, by which certificates are asked for and checked")
+		c.complain(at, "has no effect without tls.client_ca, by which certificates are requested and checked")
 	}
 	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
 }
 
-// pinned are the algorithms for tokens. With a shared secret (HS256) a public key could be used to sign, and "none"
-// needs no signature.
+// pinned are the allowed algorithms for tokens. If shared secrets were allowed (HS256), a public key could be used to
+// sign, and "none" needs no signature.
 var pinned = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // mostLeeway bounds the tolerated difference of an issuer's clock.
@@ -120,16 +120,16 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 		c.checkAddress(at+".jwks", j.JWKS, true)
 	}
 	if len(j.Audience) == 0 {
-		c.complain(at+".audience", "is missing; without it the tokens that the issuer gives for other services would be good here, too")
+		c.complain(at+".audience", "is missing; without it, tokens that the issuer creates for other services would be valid here too")
 	}
 	if len(j.Algorithms) == 0 {
-		c.complain(at+".algorithms", "is empty, so that no token would be good; leave it out for the usual ones")
+		c.complain(at+".algorithms", "is empty, so no token would be valid; leave it out for the usual ones")
 	}
 	for i, name := range j.Algorithms {
 		c.oneOf(fmt.Sprintf("%s.algorithms[%d]", at, i), name, pinned...)
 	}
 	if j.Leeway > mostLeeway {
-		c.complain(at+".leeway", "cannot be more than %s: tokens would be good long after their end; set the clocks instead", mostLeeway)
+		c.complain(at+".leeway", "cannot be more than %s, because tokens would be valid long after they expire; synchronize the clocks instead", mostLeeway)
 	}
 	if j.Claims.ID == "" {
 		c.complain(at+".claims.id", "is empty; name the claim that identifies the caller, such as sub")
@@ -137,19 +137,18 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }
 
-// checkAddress requires the name of an issuer and, if its keys are requested there, a URL that protects against
-// interception.
+// checkAddress requires an address and, if keys are requested there, a URL that protects against interception.
 func (c keyCheck) checkAddress(at, text string, asked bool) {
 	c.checkText(at, text)
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		c.complain(at, "is missing; write what the tokens have as iss")
+		c.complain(at, "is missing; write the iss of the tokens")
 	case !asked:
 	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-		c.complain(at, "cannot be asked for keys; write an https URL, or name a file as jwks")
+		c.complain(at, "cannot be used to request keys; write an https URL, or name a file as jwks")
 	case u.Scheme == "http" && !Loopback(hostPort(u)):
-		c.complain(at, "is asked for keys without TLS, so that anybody on the way could give their own; write https://, or name a file as jwks")
+		c.complain(at, "is used to request keys without TLS, so anyone on the way could replace them; write https://, or name a file as jwks")
 	}
 }
 

@@ -39,7 +39,7 @@ func (c keyCheck) checkSecret(at string, key Secret) {
 	case c.secrets[key]:
 		c.complain(at, "is the same as a key above; keys must differ")
 	case hashed && !isSHA256(sum):
-		c.complain(at, "sha256: wants 64 hexadecimal digits after it")
+		c.complain(at, "sha256: must be followed by 64 hexadecimal digits")
 	case !hashed && len(key) < minKey:
 		c.complain(at, "is shorter than %d characters and could be guessed; try openssl rand -hex 24", minKey)
 	}

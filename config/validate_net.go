@@ -45,7 +45,7 @@ func (n netCheck) checkListen() {
 	}
 	n.checkAddress("admin", n.cfg.Admin)
 	if !Loopback(n.cfg.Admin) {
-		n.complain("admin", "%s can be reached from other machines; it shows the inside of the process, so keep it on 127.0.0.1", n.cfg.Admin)
+		n.complain("admin", "%s can be reached from other machines; it shows the internals of the process, so keep it on 127.0.0.1", n.cfg.Admin)
 	}
 }
 
@@ -87,7 +87,7 @@ func (n netCheck) checkOrigins() {
 		case o == "*":
 			n.checkAnyOrigin(key)
 		case o == "null":
-			n.complain(key, `"null" is what every sandboxed page and local file calls itself; name the origins that are meant`)
+			n.complain(key, `"null" is the origin of every sandboxed page and local file; name the origins to allow`)
 		case o != LoopbackOrigins && !isOrigin(o):
 			n.complain(key, "cannot be %q; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine", o)
 		}
@@ -97,14 +97,14 @@ func (n netCheck) checkOrigins() {
 func (n netCheck) checkAnyOrigin(key string) {
 	switch {
 	case len(n.cfg.CORS.Origins) > 1:
-		n.complain(key, `"*" allows every origin, so the others say nothing; keep "*" or the list`)
+		n.complain(key, `"*" allows every origin, so the others have no effect; keep "*" or the list`)
 	case !n.cfg.Auth.On():
-		n.complain(key, `"*" without auth.keys would let any web page that is open in a browser here use the agents; name the origins, or add a key`)
+		n.complain(key, `"*" without auth.keys would let any web page in a browser on this machine use the agents; name the origins, or add a key`)
 	}
 }
 
-// checkTLS requires both files of a matching pair, or neither. The listener itself watches them. The configuration is
-// only read again if they are unusable.
+// checkTLS requires both files of a matching pair, or neither. The listener watches these files itself. They only cause
+// a reload of the configuration if they are unusable.
 func (n netCheck) checkTLS() {
 	switch t := n.cfg.TLS; {
 	case t.Cert != "" && t.Key == "":
@@ -112,7 +112,7 @@ func (n netCheck) checkTLS() {
 	case t.Cert == "" && t.Key != "":
 		n.complain("tls.cert", "is missing; name the file with the certificate of tls.key")
 	case t.Cert == "" && t.ClientCA != "":
-		n.complain("tls.cert", "is missing; without it the bridge speaks no TLS, and tls.client_ca asks no client for a certificate")
+		n.complain("tls.cert", "is missing; without it the bridge does not use TLS, and tls.client_ca has no effect")
 	case t.On():
 		n.checkAuthorities("tls.client_ca", t.ClientCA)
 		if _, err := KeyPair(t.Cert, t.Key); err != nil {

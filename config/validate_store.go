@@ -12,11 +12,11 @@ var homes = map[string]string{
 	"ollama": "http://127.0.0.1:11434/v1",
 }
 
-// codeFile matches a function of a program, which langgraph.json may have in the place of a model.
+// codeFile matches a function in a program, which langgraph.json may have instead of a model.
 var codeFile = regexp.MustCompile(`^[./]|\.(py|js|mjs|cjs|ts|mts|cts):`)
 
-// settleIndex derives settings of the embeddings from the provider. OpenAI's key may be in the variable of its own
-// libraries, so that the block of a langgraph.json is sufficient.
+// settleIndex derives settings of the embeddings from the provider. OpenAI's key may be in the variable that its own
+// libraries use, so that a block copied from langgraph.json is sufficient.
 func (l *loader) settleIndex() {
 	i := &l.cfg.Store.Index
 	if i.URL != "" || codeFile.MatchString(i.Embed) {
@@ -49,15 +49,15 @@ func (i indexCheck) check() {
 	i.checkHeaders("store.index.headers", i.Headers)
 	for _, name := range sortedNames(i.Headers) {
 		if i.Headers[name].IsOfPrincipal() {
-			i.complain(join("store.index.headers", name), "cannot name a principal: texts of several are sent in one request")
+			i.complain(join("store.index.headers", name), "cannot contain the principal, because texts of several principals are sent in one request")
 		}
 	}
 	if strings.ContainsFunc(i.Key.Reveal(), isControl) {
-		i.complain("store.index.key", "holds a line break or another control character")
+		i.complain("store.index.key", "contains a line break or another control character")
 	}
 }
 
-// checkNone refuses an index without effect.
+// checkNone refuses settings of an index that has no effect.
 func (i indexCheck) checkNone() {
 	if i.Dims != 0 || i.URL != "" || i.Key != "" {
 		i.complain("store.index.embed", "is missing; write provider:model, like openai:text-embedding-3-small")
@@ -67,16 +67,16 @@ func (i indexCheck) checkNone() {
 func (i indexCheck) checkEmbed() {
 	switch {
 	case codeFile.MatchString(i.Embed):
-		i.complain("store.index.embed", "cannot be %q: the bridge runs no code of a graph; serve the function behind an OpenAI-compatible /v1/embeddings, name that as store.index.url, and write provider:model", i.Embed)
+		i.complain("store.index.embed", "cannot be %q, because the bridge does not run a graph's code; serve the function behind an OpenAI-compatible /v1/embeddings, write its address as store.index.url, and write provider:model", i.Embed)
 	case i.Provider() == i.Embed || i.Provider() == "" || i.Model() == "":
 		i.complain("store.index.embed", "cannot be %q; write provider:model, like openai:text-embedding-3-small", i.Embed)
 	case i.URL == "":
-		i.complain("store.index.url", "is missing; where does %q answer /embeddings? Any OpenAI-compatible server will do", i.Provider())
+		i.complain("store.index.url", "is missing; write the address at which %q serves /embeddings, which can be any OpenAI-compatible server", i.Provider())
 	default:
 		i.checkURL("store.index.url", i.URL)
 	}
 	if i.URL == homes["openai"] && i.Key == "" && len(i.Headers) == 0 {
-		i.complain("store.index.key", "is missing; OpenAI wants one: write env:NAME or file:PATH, or set OPENAI_API_KEY")
+		i.complain("store.index.key", "is missing; OpenAI requires one: write env:NAME or file:PATH, or set OPENAI_API_KEY")
 	}
 }
 
@@ -90,7 +90,7 @@ func (i indexCheck) checkFields() {
 		}
 	}
 	if len(i.Fields) == 0 {
-		i.complain("store.index.fields", "is empty, so that no item would be found by its meaning; leave it out, or name paths")
+		i.complain("store.index.fields", "is empty, so no item would be found by its meaning; leave it out, or name paths")
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *report) checkTTL(ttl TTL) {
 	r.atLeast("store.ttl.sweep_interval_minutes", int64(ttl.Sweep), 1)
 	for key, minutes := range map[string]int{"store.ttl.default_ttl": ttl.Default, "store.ttl.sweep_interval_minutes": ttl.Sweep} {
 		if minutes > minutesMost {
-			r.complain(key, "cannot be %d; the most are %d minutes", minutes, minutesMost)
+			r.complain(key, "cannot be %d; the maximum is %d minutes", minutes, minutesMost)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (s storeCheck) check() {
 	agent, there := s.cfg.Agents[name]
 	switch {
 	case !there:
-		s.complain("store.agent", "cannot be %q, which is not below agents; name the agent whose store it is to be", name)
+		s.complain("store.agent", "cannot be %q, which is not below agents; name the agent whose store is to be used", name)
 	case agent.Dialect == "taskstep":
 		s.complain("store.agent", "names %q, whose dialect taskstep has no store; name a thread/run agent, or leave it out for the bridge's own", name)
 	}
@@ -129,7 +129,7 @@ func (s storeCheck) check() {
 	if !there {
 		return
 	}
-	const unused = "has no effect, since the store is that of agent %q (store.agent). Configure it in the agent's server and leave this out"
+	const unused = "has no effect, because the store is that of agent %q (store.agent). Configure it in the agent's server and leave this out"
 	if s.cfg.Store.Index.On() {
 		s.complain("store.index.embed", unused, name)
 	}
@@ -138,7 +138,7 @@ func (s storeCheck) check() {
 	}
 	for _, other := range sortedNames(s.cfg.Agents) {
 		if len(s.cfg.Agents[other].Memory.Namespaces) > 0 {
-			s.complain("agents."+other+".memory.namespaces", "are of the bridge's own store, where no client can put anything while store.agent is set; leave one of them out")
+			s.complain("agents."+other+".memory.namespaces", "belong to the bridge's own store, which no client can write to while store.agent is set; leave one of them out")
 		}
 	}
 	s.checkQuotas(name)
@@ -155,14 +155,14 @@ func (s storeCheck) checkQuotas(name string) {
 	}
 	for _, key := range sortedNames(list) {
 		if list[key] != 0 {
-			s.complain(key, "counts nothing, since the store is that of agent %q (store.agent); leave it out", name)
+			s.complain(key, "has no effect, because the store is that of agent %q (store.agent); leave it out", name)
 		}
 	}
 }
 
-// checkTenants refuses one store for several tenants.
+// checkTenants refuses an agent's store if there are several tenants.
 func (s storeCheck) checkTenants() {
-	const shared = "gives all tenants one store, since agents know none, and "
+	const shared = "gives all tenants the same store, because agents do not know tenants, and "
 	tenants := map[string]bool{}
 	for _, key := range s.cfg.Auth.Keys {
 		tenants[key.Tenant] = true
@@ -170,7 +170,7 @@ func (s storeCheck) checkTenants() {
 	for i, j := range s.cfg.Auth.JWT {
 		tenants[j.Tenant] = true
 		if j.Claims.Tenant != "" {
-			s.complain("store.agent", shared+"tokens name theirs (auth.jwt[%d].claims.tenant); leave it out, or have one tenant", i)
+			s.complain("store.agent", shared+"tokens name their tenants (auth.jwt[%d].claims.tenant); leave it out, or use one tenant", i)
 		}
 	}
 	for _, c := range s.cfg.Auth.Certificates {
@@ -183,5 +183,5 @@ func (s storeCheck) checkTenants() {
 	if names[0] == "" {
 		names[0] = `""`
 	}
-	s.complain("store.agent", shared+"there are %s; leave it out, or have one tenant", strings.Join(names, ", "))
+	s.complain("store.agent", shared+"there are %s; leave it out, or use one tenant", strings.Join(names, ", "))
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MayCall reports whether a webhook may call a host, which is a name or an address without a port: one of Hosts, or
-// below a name of the form *.example.com. Case and a trailing dot do not matter.
+// MayCall reports whether a webhook may call a host, which is a name or an address without a port. It must be one of
+// Hosts, or below one of the form *.example.com. Case and a trailing dot are ignored.
 func (w Webhooks) MayCall(host string) bool {
 	if len(w.Hosts) == 0 {
 		return true
@@ -34,7 +34,7 @@ func (r *report) checkWebhooks(w Webhooks) {
 	}
 	switch {
 	case w.PreviousSecret != "" && w.Secret == "":
-		r.complain("webhooks.previous_secret", "signs besides webhooks.secret, which is missing; write it there")
+		r.complain("webhooks.previous_secret", "is used in addition to webhooks.secret, which is missing; write it there")
 	case w.PreviousSecret != "" && w.PreviousSecret == w.Secret:
 		r.complain("webhooks.previous_secret", "is the same as webhooks.secret; leave it out")
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// yamlFault describes why a text is not YAML. The parser's message has the violated rule and, for indentation, often
-// another line than the wrong one.
+// yamlFault describes why a text is not YAML. The parser's message only names the violated rule and, for indentation,
+// often the wrong line.
 func yamlFault(raw []byte, err error) string {
 	said := strings.TrimPrefix(err.Error(), "yaml: ")
 	for i, line := range strings.Split(string(raw), "\n") {
@@ -22,9 +22,9 @@ func yamlFault(raw []byte, err error) string {
 		}
 	}
 	if line, spaces := misindented(string(raw)); line > 0 {
-		return fmt.Sprintf("line %d is indented by %d spaces, as no line above it that it could belong to; begin keys of one level in the same column", line, spaces)
+		return fmt.Sprintf("line %d is indented by %d spaces, unlike every line above it that it could belong to; begin keys of one level in the same column", line, spaces)
 	}
-	return said + "; mend that line"
+	return said + "; fix that line"
 }
 
 var yamlLine = regexp.MustCompile(`^line (\d+):`)
@@ -32,7 +32,7 @@ var yamlLine = regexp.MustCompile(`^line (\d+):`)
 // lineOf returns the line number at the beginning of a parser's message, or 0.
 func lineOf(said string) int {
 	if m := yamlLine.FindStringSubmatch(said); m != nil {
-		n, _ := strconv.Atoi(m[1]) // a number, because of the pattern
+		n, _ := strconv.Atoi(m[1]) // the pattern only matches numbers
 		return n
 	}
 	return 0
@@ -52,7 +52,7 @@ func unclosed(lines []string, at int) string {
 }
 
 // misindented returns the first line of block YAML whose indentation matches no line to which it could belong, and its
-// number of spaces. It returns 0 if there is none, or if the text has more than plain keys, values and lists.
+// number of spaces. It returns 0 if there is none, or if the text contains anything but plain keys, values and lists.
 func misindented(text string) (line, spaces int) {
 	var levels []int // indentations to which the current line may belong
 	opens := true    // the previous line may have deeper ones below it

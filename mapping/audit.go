@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Verb is what an operation does, for the audit log.
+// Verb is the action of an operation, for the audit log.
 type Verb string
 
 // The verbs of operations.
@@ -18,7 +18,7 @@ const (
 	Answered  Verb = "answered"
 	Cancelled Verb = "cancelled"
 	Notified  Verb = "notified" // a webhook at the end of a run
-	Refused   Verb = "refused"  // the caller was refused before any operation
+	Refused   Verb = "refused"  // the caller was refused before any operation began
 )
 
 // Object is an object that an operation acted on.
@@ -27,12 +27,12 @@ type Object struct {
 	ID   string `json:"id"`
 }
 
-// AuditRecord collects what one request does, for its line in the audit log. Safe for concurrent use.
+// AuditRecord collects the effects of one request for its line in the audit log. Safe for concurrent use.
 type AuditRecord struct {
-	// Also is called for operations without a request of their own, such as the commands of a WebSocket, with the
-	// context of each. If it is nil, they leave no line.
+	// Also is called for each operation that has no request of its own, such as a command on a WebSocket, with the
+	// operation's context. If it is nil, such operations are not logged.
 	Also func(ctx context.Context, d *AuditRecord, kind string, err error)
-	// Background marks a record that is no operation itself and only carries Also.
+	// Background marks a record that is not itself an operation and only carries Also.
 	Background bool
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type AuditRecord struct {
 
 type auditRecordKey struct{}
 
-// WithAuditRecord returns a context whose operations are recorded in d.
+// WithAuditRecord returns a context in which operations are recorded in d.
 func WithAuditRecord(ctx context.Context, d *AuditRecord) context.Context {
 	return context.WithValue(ctx, auditRecordKey{}, d)
 }
@@ -53,7 +53,7 @@ func auditRecordOf(ctx context.Context) *AuditRecord {
 	return d
 }
 
-// AddAuditObject records an object of the operation that the request's path does not name. It does nothing without an
+// AddAuditObject records an object of the operation that is not named in the request's path. It does nothing without an
 // AuditRecord.
 func AddAuditObject(ctx context.Context, kind, id string) {
 	d := auditRecordOf(ctx)
@@ -85,7 +85,7 @@ func SetAuditKind(ctx context.Context, kind string) {
 	}
 }
 
-// BeginAudited begins an operation within that of ctx. The caller calls done with its result.
+// BeginAudited begins an operation within that of ctx. The caller must call done with its result.
 func BeginAudited(ctx context.Context, kind string) (_ context.Context, done func(error)) {
 	d := auditRecordOf(ctx)
 	if d == nil || d.Also == nil {

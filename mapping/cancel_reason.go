@@ -1,16 +1,16 @@
 package mapping
 
-// Reasons why a run was cancelled, for Run.CancelReason: a word for programs, a colon, and a sentence for people.
-// LangGraph Server 0.16 has the field as cancel_reason, and its SDKs document the word "taken".
+// Reasons why a run was cancelled, for Run.CancelReason. Each is a word for programs, a colon, and a sentence for
+// display. LangGraph Server 0.16 has the field as cancel_reason, and its SDKs document the word "taken".
 const (
 	CancelledByRequest    = "cancelled: A request cancelled the run."
-	CancelledAsTaken      = "taken: What the run was given to do has been taken up elsewhere, says the request that cancelled it."
-	CancelledOnDisconnect = "disconnected: The client that read the run left, and had asked to cancel the run then."
-	CancelledAsIdle       = "idle: No client asked for the next step within stepping.idle of the agent."
-	CancelledUpstream     = "upstream: The agent's server says that the run was cancelled there."
+	CancelledAsTaken      = "taken: According to the request that cancelled the run, its work was taken up elsewhere."
+	CancelledOnDisconnect = "disconnected: The client that followed the run disconnected, and had requested that the run be cancelled in that case."
+	CancelledAsIdle       = "idle: No client requested the next step within the agent's stepping.idle."
+	CancelledUpstream     = "upstream: The run was cancelled at the agent's server."
 )
 
-// SupersededBy returns the CancelReason of a run that a newer one replaced because of its strategy.
+// SupersededBy returns the CancelReason for a run that newer replaced because of newer's strategy.
 func SupersededBy(newer Run) string {
-	return "superseded: Run " + newer.ID + " took its place (strategy " + string(newer.Multitask) + ")."
+	return "superseded: Run " + newer.ID + " replaced it (strategy " + string(newer.Multitask) + ")."
 }

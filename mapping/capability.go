@@ -33,31 +33,31 @@ const (
 	CapState          Capability = "state"           // a change of a thread's state between runs
 	CapAuthor         Capability = "author"          // the node that is named as the author of such a change
 	CapTask           Capability = "task"            // the input of a task
-	CapTaskExtra      Capability = "additional task" // what a task receives besides its input
+	CapTaskExtra      Capability = "additional task" // data for a task in addition to its input
 	CapStep           Capability = "step"            // the input of a step
-	CapStepExtra      Capability = "additional step" // what a step receives besides its input
+	CapStepExtra      Capability = "additional step" // data for a step in addition to its input
 	CapFile           Capability = "file"            // the bytes of a file
 )
 
 // Support is the degree to which an agent supports a Capability.
 type Support struct {
 	Fate   Fate
-	Reason string // a sentence for people
+	Reason string // a sentence for display
 }
 
-// Full is the support for a capability that reaches the agent unchanged. The reason is for people.
+// Full returns the support for a capability that reaches the agent unchanged.
 func Full(reason string) Support { return Support{Exact, reason} }
 
-// Partial is the support for a capability that reaches the agent only approximately.
+// Partial returns the support for a capability that reaches the agent only approximately.
 func Partial(reason string) Support { return Support{Approximated, reason} }
 
-// None is the support for a capability that does not reach the agent.
+// None returns the support for a capability that does not reach the agent.
 func None(reason string) Support { return Support{Dropped, reason} }
 
-// PassedOn is the support for a capability that is passed to the agent unchanged.
+// PassedOn is Full with the usual reason.
 func PassedOn() Support { return Full("Passed to the agent unchanged.") }
 
-// Capabilities is what agents of a dialect support. A capability that is not listed is not supported.
+// Capabilities lists what agents of a dialect support. A capability that is not listed is not supported.
 type Capabilities map[Capability]Support
 
 func (c Capabilities) handle(m Capability) Support {
@@ -72,20 +72,20 @@ type RequestField struct {
 	Request    string // kind of request: run, task, step, thread, …
 	Name       string // nested names are joined by dots: config.tags
 	Capability Capability
-	Fixed      Support // of a field without a Capability, whatever the agent
+	Fixed      Support // for a field without a Capability; the same for every agent
 }
 
-// Fields returns fields of a kind of request with the same capability.
+// Fields returns fields of one kind of request that share a capability.
 func Fields(request string, m Capability, names ...string) []RequestField {
 	return fieldsOf(RequestField{Request: request, Capability: m}, names)
 }
 
-// BridgedFields returns fields that the bridge serves itself, with any agent.
+// BridgedFields returns fields that the bridge handles itself for every agent.
 func BridgedFields(request string, names ...string) []RequestField {
 	return FixedFields(request, Full("The bridge does this itself, for every agent."), names...)
 }
 
-// FixedFields returns fields with fixed support, whatever the agent can do.
+// FixedFields returns fields whose support does not depend on the agent.
 func FixedFields(request string, h Support, names ...string) []RequestField {
 	return fieldsOf(RequestField{Request: request, Fixed: h}, names)
 }

@@ -9,7 +9,7 @@ import (
 type Cron struct {
 	Tenant, Owner string
 	ID            string
-	ThreadID      string // "": every run has its own thread
+	ThreadID      string // "" if every run has its own thread
 	Agent         string // config name
 	AssistantID   string
 	Schedule      string // minute, hour, day of month, month, day of week; or @hourly and the like

@@ -1,4 +1,4 @@
-// Package mapping has the types of the neutral model. Dialects are translated into and from them:
+// Package mapping defines the types of the neutral model. Dialects are translated to and from them:
 //
 //	model                      threads/runs            tasks/steps (v1)
 //	Thread                     thread                  the task's own thread, or topic
@@ -10,6 +10,6 @@
 //	Artifact                   values.files            artifact
 //	Item                       store item              –
 //
-// Package state folds events to states, package rule has the rules of the table, and package rawjson handles JSON. The
-// whole program uses them. They do no I/O and read no clock except for new ids. Start reading at Event.
+// Package state folds events into states, package rule has the rules of the table, and package rawjson handles JSON.
+// The whole program uses them. They do no I/O and do not read the clock except for new ids. Start reading at Event.
 package mapping

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Class determines the status of an error. Each dialect has a table from classes to its own statuses.
+// Class determines the status of an error. Each dialect maps classes to its own statuses.
 type Class string
 
 const (
@@ -73,15 +73,15 @@ type Error struct {
 	Class   Class
 	Code    string // in snake_case, stable
 	Name    string // the agent's own name of its error, such as ValueError; "" if unknown
-	Message string // one or two sentences for a person; no secrets, no prompts
+	Message string // one or two sentences for display; no secrets, no prompts
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
-	// Wait is the time before a retry makes sense, for Limited and Unavailable. 0 means a moment. NoWait means that
-	// time alone does not help.
+	// Wait is the time after which a retry makes sense, for Limited and Unavailable. 0 means a moment. NoWait means
+	// that waiting alone does not help.
 	Wait time.Duration
 }
 
-// Details from which a face can build a sentence with the names of its own requests, instead of using Message.
+// Details from which a face can build a sentence in terms of its own requests, instead of using Message.
 type (
 	// Busy is the Detail of CodeThreadBusy if the refused request would have been accepted with another strategy.
 	Busy struct {
@@ -98,7 +98,7 @@ type (
 		ThreadID string   `json:"-"`
 		Pending  []string `json:"pending"` // the questions that can be answered; not nil
 	}
-	// Existing is the Detail of a refused creation whose caller could have had the existing object instead.
+	// Existing is the Detail of a refused creation that could have returned the existing object instead.
 	Existing struct {
 		ID string `json:"id"`
 	}
@@ -141,7 +141,7 @@ func InvalidAt(where string, format string, args ...any) *Error {
 	return e
 }
 
-// Classify returns the Error in err's chain. Any other error becomes an internal one, whose text is for the log.
+// Classify returns the Error in err's chain. Any other error becomes an internal one, whose text must only be logged.
 func Classify(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -157,7 +157,7 @@ type Fault struct {
 	Message string `json:"message"`
 }
 
-// Text returns the message prefixed with the agent's own name of the error, as LangGraph's clients write it.
+// Text returns the message prefixed with the agent's own name for the error, as LangGraph's clients write it.
 func (f *Fault) Text() string {
 	if f.Name == "" || f.Name == f.Message {
 		return f.Message

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// WithoutAgent returns a message without the agent's name and address at its beginning, for lists that have the agent
-// in another column.
+// WithoutAgent removes the agent's name and address from the beginning of a message, for lists that have the agent in
+// another column.
 func WithoutAgent(agent, message string) string {
 	for _, subject := range []string{`The agent "` + agent + `" `, `Agent "` + agent + `" `, "Agent " + agent + " "} {
 		rest, ok := strings.CutPrefix(message, subject)

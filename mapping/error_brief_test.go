@@ -2,14 +2,14 @@ package mapping
 
 import "testing"
 
-func TestReasonsInListsBeginWithWhatDiffers(t *testing.T) {
+func TestWithoutAgent(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
-		`The agent "legacy" at 127.0.0.1:8000 cannot be reached: no program listens there.`: "Cannot be reached: no program listens there.",
+		`The agent "legacy" at 127.0.0.1:8000 cannot be reached: nothing is listening there.`: "Cannot be reached: nothing is listening there.",
 		`Agent "legacy" at 127.0.0.1:8000 answered 500 to POST /x: no`:                      "Answered 500 to POST /x: no",
-		`Agent "legacy" ended the run in error and did not say why.`:                        "Ended the run in error and did not say why.",
+		`Agent "legacy" ended the run with an error and gave no reason.`:                        "Ended the run with an error and gave no reason.",
 		`Agent legacy has as many runs at a time as it may (concurrency: 1).`:               "Has as many runs at a time as it may (concurrency: 1).",
-		`Agent "other" ended the run in error and did not say why.`:                         `Agent "other" ended the run in error and did not say why.`,
+		`Agent "other" ended the run with an error and gave no reason.`:                         `Agent "other" ended the run with an error and gave no reason.`,
 		`The run was cancelled.`: `The run was cancelled.`,
 		`Agent "legacy" at x`:    `Agent "legacy" at x`,
 		``:                       ``,

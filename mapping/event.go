@@ -43,12 +43,12 @@ type Event struct {
 	At    time.Time
 	Head  Head
 	Data  json.RawMessage // verbatim; its meaning depends on the Kind
-	// WithEnd is set by backends if clients take the event for the end of the run, so that both are written together.
-	// It is not stored. It is implied for questions.
+	// WithEnd is set by backends if clients take the event for the end of the run. Both are then written together. It
+	// is not stored. It is implied for questions.
 	WithEnd bool
 }
 
-// Asks reports whether the event has a question.
+// Asks reports whether the event contains a question.
 func (e *Event) Asks() bool { return len(e.Head.Interrupts) > 0 }
 
 // Head is the small, typed part of an event, stored as JSON.
@@ -61,19 +61,19 @@ type Head struct {
 	Reduce bool `json:"reduce,omitempty"`
 	// Step is set on an update that is a step of a task/step agent.
 	Step *StepInfo `json:"step,omitempty"`
-	// Interrupts has the questions of an interrupt event, or of an update that asks.
+	// Interrupts holds the questions of an interrupt event, or of an update that asks.
 	Interrupts []Interrupt `json:"interrupts,omitempty"`
 	Link       *Link       `json:"link,omitempty"`
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // the checkpoint that this event creates
-	// Repeated is the checkpoint of an earlier state event or update, which an agent sends again when its run continues
-	// from there. It creates none.
+	// Repeated is the checkpoint of an earlier state event or update that an agent sends again when its run continues
+	// from there. The event creates no checkpoint.
 	Repeated *Checkpoint `json:"repeated,omitempty"`
 	Outcome  *Outcome    `json:"outcome,omitempty"`
-	// Next has, on a state event, the next nodes; nil if unknown.
+	// Next holds the next nodes on a state event. It is nil if they are unknown.
 	Next []string `json:"next,omitempty"`
 	// Full means that Data is the whole state, not a Diff. It is never logged.
 	Full bool `json:"full,omitempty"`
-	// Attempt is set on a started event, from 1, and on an end event unless it was the first.
+	// Attempt is the number of the attempt, from 1. It is set on a started event, and on an end event if it is above 1.
 	Attempt int `json:"attempt,omitempty"`
 	// AgentTime is set on an end event. It is the duration of the agent's calls in the process that ended the run.
 	AgentTime time.Duration `json:"agent_ns,omitempty"`
@@ -82,12 +82,12 @@ type Head struct {
 	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`
-	// Artifacts has the ids of the artifacts that this event or its transaction wrote.
+	// Artifacts holds the ids of the artifacts written by this event or in its transaction.
 	Artifacts []string `json:"artifacts,omitempty"`
 	// Uploaded is set on an update of a step and on a linked event. It is the position of the uploads that the agent
 	// had by then.
 	Uploaded UploadCursor `json:"uploaded,omitempty"`
-	// Told is set on a linked event. It has the names of the items of the long-term store that the agent received for
+	// Told is set on a linked event. It holds the names of the items of the long-term store that the agent received for
 	// the run.
 	Told []ItemName `json:"told,omitempty"`
 }
@@ -100,12 +100,12 @@ func (h *Head) Point() *Checkpoint {
 	return h.Repeated
 }
 
-// StepInfo has a task/step agent's data about a step, beyond the delta.
+// StepInfo holds a task/step agent's data about a step, beyond the delta.
 type StepInfo struct {
 	ID         string          `json:"id,omitempty"` // the agent's own step id
 	Name       string          `json:"name,omitempty"`
 	Status     string          `json:"status,omitempty"`
-	Output     json.RawMessage `json:"output,omitempty"` // verbatim JSON: string, null, object, list
+	Output     json.RawMessage `json:"output,omitempty"` // verbatim JSON: a string, null, an object or a list
 	Additional json.RawMessage `json:"additional,omitempty"`
 	SaysLast   bool            `json:"is_last,omitempty"` // according to the agent; rule.StepFolder decides
 	Input      *string         `json:"input,omitempty"`   // the input of the request; not logged
@@ -171,7 +171,7 @@ func NewestAttempt(logged []Event) []Event {
 
 // SkippedFile is a file of a task/step agent that could not be downloaded.
 type SkippedFile struct {
-	Path   string // as far as it is known, or else the agent's name of the file
+	Path   string // as far as it is known, or else the agent's name for the file
 	Remote string // the agent's own artifact id, or ""
 	Reason string // what happened, for the client
 }

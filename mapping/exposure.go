@@ -14,8 +14,8 @@ const (
 	ExposesNothing
 )
 
-// ReportsState reports whether the agent has a state of its own that can be read. Any other agent is called opaque: the
-// bridge presents it as a graph of one node and merges inputs and outputs itself.
+// ReportsState reports whether the agent has its own state and the state can be read. Any other agent is called opaque.
+// The bridge presents it as a graph of one node and merges inputs and outputs itself.
 func (e Exposure) ReportsState() bool { return e == ExposesValues }
 
 // KeepsConversation reports whether the agent remembers earlier tasks of a thread, so that a new task needs only the

@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// AppendJSON appends a head as encoding/json would write it, but leaves raw values as they are. Both encoding/json and
-// go-json-experiment remove their white space; a step would then have other bytes when it is read from the log than
-// when it was handed out. Rare members are left to encoding/json. An empty head is "{}".
+// AppendJSON appends a head as encoding/json would write it, but keeps raw values verbatim. Both encoding/json and
+// go-json-experiment would remove their white space, so that a step read from the log would differ from the one handed
+// out. Rare members are left to encoding/json. An empty head is "{}".
 func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	w := &rawjson.Writer{Bytes: dst}
 	w.Open('{')
@@ -92,7 +92,7 @@ func (o *Outcome) writeTo(w *rawjson.Writer) {
 	w.Close('}')
 }
 
-// These write a member, unless it is empty.
+// The following functions write a member unless it is empty.
 
 func writeText(w *rawjson.Writer, key, s string) {
 	if s != "" {

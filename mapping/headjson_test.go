@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeadsAreWrittenAsAnyJSON: a head of any members reads back as what encoding/json makes of it does. Members are
-// found by reflection: a new one that is not written fails.
-func TestHeadsAreWrittenAsAnyJSON(t *testing.T) {
+// TestHeadsAreWrittenLikeEncodingJSON checks that a head with any members reads back as if encoding/json had written
+// it. Members are found by reflection, so the test fails for a new member that is not written.
+func TestHeadsAreWrittenLikeEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		var h Head

@@ -2,9 +2,9 @@ package mapping
 
 import "time"
 
-// Hook is a URL that is notified of changes of a task's status.
+// Hook is a URL that is notified of changes in a task's status.
 type Hook struct {
-	ID      string  // unique in its task; "": the webhook of a run, which is notified of its end
+	ID      string  // unique in its task; "" for the webhook of a run, which is notified of the run's end
 	Flavour Flavour // determines the format of the notifications
 	URL     string
 	// Token and Credentials are secrets by which the receiver recognizes the bridge. Token is an arbitrary word.

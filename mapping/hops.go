@@ -2,8 +2,8 @@ package mapping
 
 import "context"
 
-// HopsHeader lists the bridges through which a request has come, as CDN-Loop does for content delivery networks (RFC
-// 8586), so that a bridge detects its own requests.
+// HopsHeader lists the bridges that a request has passed through, as CDN-Loop does for content delivery networks (RFC
+// 8586). A bridge detects its own requests by it.
 const HopsHeader = "CDN-Loop"
 
 type hopsKey struct{}
@@ -22,7 +22,7 @@ func HopsOf(ctx context.Context) string {
 	return hops
 }
 
-// HopsTo returns the header of a call within ctx: the hops so far and the caller's own.
+// HopsTo returns the header for a call within ctx: the hops so far, followed by own.
 func HopsTo(ctx context.Context, own string) string {
 	if hops := HopsOf(ctx); hops != "" {
 		return hops + ", " + own

@@ -35,7 +35,8 @@ func InterruptID(runID string, n int) string {
 // StateTaskID returns the id of the one state task of an opaque agent at a checkpoint.
 func StateTaskID(checkpointID string) string { return derive(checkpointID, "step") }
 
-// NewID returns a new UUIDv7 for threads, runs, tasks, checkpoints and artifacts. The ids of one process increase.
+// NewID returns a new UUIDv7 for threads, runs, tasks, checkpoints and artifacts. Ids of one process are in increasing
+// order.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // NewAssistantID returns a random UUID, as LangGraph uses for created assistants.

@@ -22,5 +22,5 @@ func (l Limiter) Allows(agent string) string {
 	case LimitedByConfig:
 		return fmt.Sprintf("the most that the bridge's configuration allows (agents.%s.max_steps)", agent)
 	}
-	return fmt.Sprintf("the most that the bridge allows where agents.%s.max_steps is not set", agent)
+	return fmt.Sprintf("the most that the bridge allows if agents.%s.max_steps is not set", agent)
 }

@@ -11,7 +11,7 @@ func DetectedByBridge() []Capability {
 	return append([]Capability{CapTranscript, CapItems}, DetectedInMessages()...)
 }
 
-// DetectedInMessages returns those capabilities of DetectedByBridge that are about messages in an input.
+// DetectedInMessages returns the capabilities of DetectedByBridge that concern messages in an input.
 func DetectedInMessages() []Capability {
 	return []Capability{CapLinks, CapParts, CapSpeaker, CapRemarks}
 }
@@ -26,9 +26,9 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// UnsupportedFields returns those of the sent fields of a kind of request that reach the agent only approximately or
-// not at all. Undocumented fields are not losses. A recursion limit is a loss only if a smaller limit replaces it,
-// which UnsupportedCapabilities reports.
+// UnsupportedFields returns the fields in sent that reach the agent only approximately or not at all, for a kind of
+// request. Undocumented fields are not losses. A recursion limit is a loss only if a smaller limit replaces it, which
+// UnsupportedCapabilities reports.
 func UnsupportedFields(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for i := range documented {

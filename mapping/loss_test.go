@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLostMeaningsHaveNames checks that a loss has the name of the request's own field, or else of the capability.
-func TestLostMeaningsHaveNames(t *testing.T) {
+// TestLossesHaveNames checks that a loss has the name of the request's own field, or else of the capability.
+func TestLossesHaveNames(t *testing.T) {
 	t.Parallel()
 	documented := append(Fields("run", CapTranscript, "talk", "further"), Fields("other", CapLinks, "urls")...)
 	agent := Capabilities{CapTranscript: Partial("Some of it."), CapItems: PassedOn()}
@@ -23,7 +23,7 @@ func TestLostMeaningsHaveNames(t *testing.T) {
 		}
 	}
 	if got := UnsupportedCapabilities(documented, "run", []Capability{CapItems}, agent); got != nil {
-		t.Errorf("what is passed on is lost: %v", got)
+		t.Errorf("passed-on data is reported as lost: %v", got)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestWhatIsFoundHasNamesOfItsOwn(t *testing.T) {
 	for _, m := range DetectedByBridge() {
 		name := FieldFor(nil, "run", m).Name
 		if seen[name] || name == "" || strings.ContainsAny(name, " ;,") {
-			t.Errorf("%q is no name for %q, or that of another", name, m)
+			t.Errorf("%q is not a name for %q, or is the name of another one", name, m)
 		}
 		seen[name] = true
 	}

@@ -48,11 +48,11 @@ type Thread struct {
 	Values               json.RawMessage // state at Head if requested, or nil
 	Interrupts           []Interrupt     // the open questions
 	CreatedAt, UpdatedAt time.Time
-	Expires              time.Time     // zero: never
-	TTL                  time.Duration // that set Expires; 0 if there is none or it is unknown; or OfOneRun
+	Expires              time.Time     // zero means never
+	TTL                  time.Duration // the one that set Expires; 0 if there is none or it is unknown; or OfOneRun
 	KeepLatest           bool          // on expiry only older states are deleted, not the thread
-	// Name is a client's own name for the thread, for runs of the agent NamedFor; "" if there is none. It is unique for
-	// an owner and an agent.
+	// Name is a client's own name for the thread, used for runs of the agent NamedFor. It is "" if there is none, and
+	// unique for an owner and an agent.
 	Name, NamedFor string
 }
 
@@ -77,7 +77,7 @@ type Run struct {
 	Base          string // id of the checkpoint at which the run starts; "" if there is none
 	Attempt       int    // from 1
 	Fault         *Fault // why it ended with error or timeout
-	CancelReason  string // why it was cancelled, or will be; "" if it was not, or if unknown
+	CancelReason  string // why it was or will be cancelled; "" if it was not, or if unknown
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	StartedAt     time.Time // zero while pending
@@ -115,13 +115,13 @@ type RunOptions struct {
 	InterruptBefore []string        `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
 	Approval        Approval        `json:"approval,omitempty"`  // merged from the agent's config and the request
-	Stepping        Stepping        `json:"stepping,omitempty"`  // "" if it is not driven by steps
+	Stepping        Stepping        `json:"stepping,omitempty"`  // "" if the run is not requested step by step
 	MaxSteps        int             `json:"max_steps,omitempty"` // 0 means no limit by the bridge
 	LimitedBy       Limiter         `json:"limited_by,omitempty"`
 	Retries         int             `json:"retries,omitempty"`
 	RetryUnknown    bool            `json:"retry_unknown,omitempty"`
-	Temporary       bool            `json:"temporary,omitempty"`    // its thread was created for it, and is deleted according to config.Retention
-	DeleteAfter     bool            `json:"delete_after,omitempty"` // its thread is deleted soon after its end: on_completion: delete
+	Temporary       bool            `json:"temporary,omitempty"`    // its thread was created for it (config.Retention)
+	DeleteAfter     bool            `json:"delete_after,omitempty"` // its thread is deleted soon after its end (on_completion: delete)
 	Webhook         string          `json:"webhook,omitempty"`
 	FollowUp        bool            `json:"follow_up,omitempty"`  // another run of a task that has one
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due at the request
@@ -172,7 +172,7 @@ const (
 type Approval string
 
 const (
-	ApprovalAuto Approval = "auto" // only a real question (AutoGPT's ask_user)
+	ApprovalAuto Approval = "auto" // only for a real question (AutoGPT's ask_user)
 	ApprovalAsk  Approval = "ask"  // also before every proposed command
 	ApprovalStep Approval = "step" // after every step that is not the last
 )
@@ -231,7 +231,7 @@ const (
 	StepCompleted StepStatus = "completed"
 )
 
-// Artifact is a file of a thread. Two writes to one path are one artifact with the newest bytes.
+// Artifact is a file of a thread. Writing a path again replaces the bytes of the same artifact.
 type Artifact struct {
 	Tenant       string
 	ID           string
@@ -242,7 +242,7 @@ type Artifact struct {
 	MIMEType     string
 	Sum          string // lower-case hex SHA-256 of the bytes
 	AgentCreated bool
-	Brought      bool `json:",omitempty"` // it was part of a state, as in a message, and not uploaded; it exists where that state is
+	Brought      bool `json:",omitempty"` // not uploaded but part of a state, as in a message; exists only there
 	CreatedAt    time.Time
 	ModifiedAt   time.Time
 	RemoteID     string // the agent's newest id for it
@@ -289,8 +289,8 @@ type Interrupt struct {
 	Value json.RawMessage `json:"value"`
 	Task  string          `json:"task,omitempty"` // id of the state task that asks
 	NS    []string        `json:"ns,omitempty"`
-	// Within is the namespace of the inner graph that asks, as LangGraph's checkpoint_ns. It is "" for the agent's
-	// graph itself, or if unknown. It may be that of a graph around the one that asks.
+	// Within is the namespace of the inner graph that asks, as in LangGraph's checkpoint_ns. It is "" for the agent's
+	// graph itself, or if unknown. It may also be that of a graph around the one that asks.
 	Within string `json:"within,omitempty"`
 	When   string `json:"when,omitempty"`
 	// Schema is the JSON schema of the answer, if the graph has one (LangGraph, response_schema).
@@ -298,12 +298,12 @@ type Interrupt struct {
 	// Run is the run that asked an open question of a thread. It is set at the end of that run. Events do not have it,
 	// nor threads of older versions.
 	Run string `json:"run,omitempty"`
-	// Nameless means that the agent gave the question no id. ID is the bridge's own, which is not sent to the agent.
+	// Nameless means that the agent gave the question no id. ID is then the bridge's own and is not sent to the agent.
 	Nameless bool `json:"nameless,omitempty"`
 }
 
-// Link has an agent's ids of a thread or task of ours, and the state on which both sides agreed (ARCHITECTURE.md, "Who
-// owns state").
+// Link holds an agent's ids for a thread or task of the bridge, and the state on which both sides agreed
+// (ARCHITECTURE.md, "Who owns state").
 type Link struct {
 	Agent            string   `json:"agent,omitempty"`
 	TaskID           string   `json:"task_id,omitempty"`           // "" for a link of the whole thread

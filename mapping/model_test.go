@@ -38,7 +38,7 @@ func TestClassify(t *testing.T) {
 	}
 	hidden := Classify(cause)
 	if hidden.Class != Internal || !errors.Is(hidden, cause) || strings.Contains(hidden.Message, "refused") {
-		t.Errorf("an unknown error shows: %+v", hidden)
+		t.Errorf("an unknown error is visible: %+v", hidden)
 	}
 	if f := FaultOf(known); f.Code != CodeUpstreamUnreachable || f.Message != "Agent a does not answer." {
 		t.Errorf("fault %+v", f)
@@ -55,7 +55,7 @@ func TestPrincipal(t *testing.T) {
 	t.Parallel()
 	anyone, one, none := Principal{}, Principal{Tenant: "t", Agents: []string{"a"}}, Principal{Agents: []string{}}
 	if !anyone.May("a") || !one.May("a") || one.May("b") || none.May("a") {
-		t.Error("May does not go by Agents")
+		t.Error("May ignores Agents")
 	}
 	ctx := WithPrincipal(context.Background(), one)
 	if PrincipalOf(ctx).Tenant != "t" || PrincipalOf(context.Background()).Tenant != "" {

@@ -2,16 +2,16 @@ package mapping
 
 import "strings"
 
-// Nearest returns the known name that was probably meant: equal except for capitals and underscores, or with at most
-// two typos that are not more than half of the word. It returns "" if there is none. It is for hints; Misspelt is for
-// refusals.
+// Nearest returns the known name that was probably meant. It differs from the word only in capitals and underscores, or
+// in at most two typos that are not more than half of the word. Nearest returns "" if there is none. It is for hints;
+// Misspelt is for refusals.
 func Nearest(word string, known []string) string {
 	return nearest(word, known, func(d int, _, k string) bool { return 2*d <= len(k) })
 }
 
-// Misspelt returns the known name of which a word can only be a misspelling. Requests are refused for it, so words that
-// are similar by chance (eventId, agent_id) must not match. It allows one typo, in long names two after an equal
-// beginning, and a lost "_id".
+// Misspelt returns the known name that a word certainly misspells, or "". Requests are refused for it, so words that
+// are similar by chance (eventId, agent_id) must not match. It allows one typo, two in long names with the same
+// beginning, and a missing "_id".
 func Misspelt(word string, known []string) string {
 	return nearest(word, known, func(d int, w, k string) bool {
 		w, short := bare(w), bare(k)

@@ -20,7 +20,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A request is refused for a typo, but not for a name of another program.
+// A request is refused for a typo, but not for a name that another program uses.
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
 	known := []string{"input", "assistant_id", "agent_id", "thread_id", "stream_mode", "config", "name", "status", "ids", "prefix", "namespace", "messages", "ai", "user"}
@@ -35,9 +35,9 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestALongWordIsNearNothing checks words as long as a body, which clients may send. Letter by letter this would take
+// TestLongWordsHaveNoNearest checks words as long as a body, which clients may send. Letter by letter this would take
 // more than half a minute.
-func TestALongWordIsNearNothing(t *testing.T) {
+func TestLongWordsHaveNoNearest(t *testing.T) {
 	t.Parallel()
 	known := make([]string, 40)
 	for i := range known {
@@ -45,7 +45,7 @@ func TestALongWordIsNearNothing(t *testing.T) {
 	}
 	began := time.Now()
 	if got := Misspelt(strings.Repeat("a", 32<<20), known); got != "" {
-		t.Errorf("it is near %q", got)
+		t.Errorf("the nearest name is %q", got)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)

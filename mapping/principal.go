@@ -9,11 +9,11 @@ import (
 type Principal struct {
 	ID     string   // key id or subject
 	Tenant string   // every row has one
-	Agents []string // config names it may use; nil: all
-	Rights []string // nil: all that concern its tenant
+	Agents []string // config names of the agents it may use; nil means all
+	Rights []string // nil means all that concern its tenant
 	Own    bool     // it only sees objects that it created itself
 	Queue  int      // maximum number of its waiting runs; 0 for no limit
-	// Namespaces of the long-term store that it may use, with everything below them; nil for all.
+	// Namespaces are those of the long-term store that it may use, with everything below them. nil means all.
 	Namespaces [][]string
 	ReadOnly   bool // of the store
 }
@@ -31,7 +31,7 @@ func (p Principal) MayReach(namespace []string) bool {
 	return p.Namespaces == nil || slices.ContainsFunc(p.Namespaces, func(prefix []string) bool { return HasLabels(namespace, prefix) })
 }
 
-// Below returns the prefixes below prefix that the principal may use, none nested in another. nil means none.
+// Below returns the namespaces at or below prefix that the principal may use, none nested in another. nil means none.
 func (p Principal) Below(prefix []string) [][]string {
 	if p.MayReach(prefix) {
 		return [][]string{prefix}
@@ -52,7 +52,8 @@ func HasLabels(namespace, prefix []string) bool {
 	return len(namespace) >= len(prefix) && slices.Equal(namespace[:len(prefix)], prefix)
 }
 
-// Limited reports whether the principal only sees a part of its tenant's threads: those of some agents, or its own.
+// Limited reports whether the principal only sees a part of its tenant's threads, such as its own or those of some
+// agents.
 func (p Principal) Limited() bool { return p.Agents != nil || p.Own }
 
 type principalKey struct{}

@@ -10,7 +10,7 @@ const (
 	RightWrite   = "write"   // to change threads, states, files, items, assistants and crons
 	RightAdmin   = "admin"   // to prune, to export and delete the data of an owner, and to call an agent directly
 	RightInspect = "inspect" // to use the inspector
-	RightMetrics = "metrics" // to read the bridge's counters, of all tenants and agents
+	RightMetrics = "metrics" // to read the bridge's counters, which cover all tenants and agents
 	// RightStore is the right of a run's token. It only gives access to the paths of the long-term store. Keys cannot
 	// have it.
 	RightStore = "store"
@@ -23,7 +23,7 @@ func Rights() []string {
 
 const codeForbidden = "forbidden"
 
-// Has reports whether the principal has a right. nil Rights include all except RightMetrics, for which there is
+// Has reports whether the principal has a right. nil Rights include all except RightMetrics, which is checked with
 // MayReadMetrics.
 func (p Principal) Has(right string) bool {
 	if p.Rights == nil {
@@ -42,14 +42,14 @@ func (p Principal) Need(rights ...string) error {
 	return nil
 }
 
-// deeds describes what a right allows.
+// deeds maps each right to what it allows, for messages.
 var deeds = map[string]string{
 	RightRun: "run agents", RightRead: "read", RightWrite: "change what is stored", RightAdmin: "administer",
 	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
 }
 
-// MayReadMetrics reports whether the principal may read counters, which cover all tenants and agents: it has that
-// right, or is not limited in any way.
+// MayReadMetrics reports whether the principal may read counters, which cover all tenants and agents. The principal
+// must have RightMetrics, or not be limited in any way.
 func (p Principal) MayReadMetrics() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightMetrics)
@@ -57,8 +57,8 @@ func (p Principal) MayReadMetrics() bool {
 	return p.Tenant == "" && !p.Limited()
 }
 
-// MayPassThrough reports whether the principal may call an agent directly: it has the right to administer, and is not
-// limited by a tenant or ownership. An agent knows neither, and shows its work for all.
+// MayPassThrough reports whether the principal may call an agent directly. The principal must have RightAdmin and must
+// not be limited by a tenant or ownership, because an agent knows neither and shows its work for all.
 func (p Principal) MayPassThrough() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightAdmin)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RunQuery selects runs that fulfil all of its conditions. An empty field is not a condition.
+// RunQuery selects the runs that meet all of its conditions. An empty field is not a condition.
 type RunQuery struct {
 	ThreadID, TaskID string
 	// Agent is a configured agent. A caller of adapter.Runs may also name an assistant; the store expects that in
@@ -13,13 +13,13 @@ type RunQuery struct {
 	Agent, Assistant string
 	Status           []RunStatus // one of these
 	Metadata         json.RawMessage
-	Owner            string // the id of the key that made it
-	// Text is searched, without regard to case, in the client's request, in the metadata, in the error of the run and
-	// in the ids of run, thread and task. The agent's output is not searched.
+	Owner            string // the id of the key that created it
+	// Text is searched for, ignoring case, in the client's request, the metadata, the run's error and the ids of run,
+	// thread and task. The agent's output is not searched.
 	Text string
 	// Since and Until bound the time of creation. Both are inclusive.
 	Since, Until time.Time
-	// Before continues a list: only runs created before that one. Zero starts with the newest.
+	// Before continues a list with the runs created before this one. Zero starts with the newest.
 	Before        RunMark
 	OldestFirst   bool
 	Limit, Offset int // Limit 0 means all

@@ -6,8 +6,8 @@ import (
 )
 
 // IsText reports whether s can be a name: an id, a key, a label of a namespace, a path, a media type, or anything else
-// with a text column in the database. That is UTF-8 without U+0000, the limit of PostgreSQL's text ("Character Types",
-// "Character Set Support"). Values are not names: JSON and the bytes of files are stored verbatim.
+// that has a text column in the database. A name must be UTF-8 without U+0000, as PostgreSQL's text requires
+// ("Character Types", "Character Set Support"). JSON and the bytes of files are not names and are stored verbatim.
 func IsText(s string) bool {
 	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
 }
@@ -20,7 +20,7 @@ func ToText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// CheckNames refuses an event of an agent with an invalid name, with an *Error of class Upstream.
+// CheckNames returns an *Error of class Upstream if an agent's event contains an invalid name.
 func CheckNames(ev *Event) error {
 	if l := ev.Head.Link; l != nil && !IsText(l.Remote) {
 		return badName("its thread or task")
@@ -31,7 +31,7 @@ func CheckNames(ev *Event) error {
 	return nil
 }
 
-// CheckRemote is CheckNames for an agent's id of a file.
+// CheckRemote is CheckNames for an agent's id for a file.
 func CheckRemote(id string) error {
 	if !IsText(id) {
 		return badName("a file")
@@ -40,5 +40,5 @@ func CheckRemote(id string) error {
 }
 
 func badName(what string) *Error {
-	return Errorf(Upstream, CodeBadUpstream, "The agent's answer cannot be used: its id for %s holds U+0000 or bytes that are not UTF-8.", what)
+	return Errorf(Upstream, CodeBadUpstream, "The agent's answer cannot be used: its id for %s contains U+0000 or bytes that are not UTF-8.", what)
 }

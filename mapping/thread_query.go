@@ -2,7 +2,7 @@ package mapping
 
 import "encoding/json"
 
-// ThreadQuery selects threads by stored properties. They must fulfil all conditions, and an empty field is not a
+// ThreadQuery selects the threads whose stored properties meet all of its conditions. An empty field is not a
 // condition. For conditions on states see adapter.ThreadSearch.
 type ThreadQuery struct {
 	IDs           []string

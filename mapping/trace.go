@@ -13,8 +13,8 @@ const (
 	BaggageHeader     = "Baggage" // W3C Baggage
 )
 
-// Trace is the position of a request in a distributed trace, from the client's headers of W3C Trace Context. Calls to
-// agents repeat them. The zero value means none.
+// Trace is the position of a request in a distributed trace, from the client's W3C Trace Context headers. They are
+// repeated in calls to agents. The zero value means that there is no trace.
 //
 // If the bridge records spans, it replaces the client's position by its own.
 type Trace struct {

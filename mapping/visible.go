@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible escapes characters that act on a terminal, except line ends and tabs, in the way of JSON. JSON stays JSON
-// with the same meaning. Plain text is not copied.
+// Visible writes characters that act on a terminal, except line ends and tabs, as JSON escapes. JSON stays JSON with
+// the same meaning. Plain text is not copied.
 func Visible(b []byte) []byte {
 	if isPlain(b) {
 		return b

@@ -17,7 +17,7 @@ type activeConfig struct {
 	gate    *auth.Gate
 	memory  *bodyMemory
 
-	connections *shares // nil: no limit
+	connections *shares // nil if there is no limit
 }
 
 func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *activeConfig, err error) {
@@ -45,9 +45,9 @@ func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 	return newBodyMemory(total, each)
 }
 
-// Reconfigure prepares for another configuration, with the routes that mount adds. After use is called, it applies to
-// new requests, and requests in progress end at once if their key is no longer valid. The addresses, the certificate
-// and the times of shutdown do not change. A configuration without any caller is refused.
+// Reconfigure prepares for another configuration, with the routes that mount adds. Once use is called, the new
+// configuration applies to new requests, and requests in progress end at once if their key is no longer valid. The
+// addresses, the certificate and the times of shutdown do not change. A configuration without any caller is refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
 	next, err := s.serve(cfg, mount)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // fromPage reports whether a browser sends the request for a page of another origin (Fetch Metadata section 2.3). Such
 // a page may load a picture or a script without permission, and the request has a cost even if it cannot read the
-// response. From a browser only an address typed by a person, or a page of the listener itself, is accepted.
+// response. From a browser, only requests for a typed address and those from pages of the listener itself are accepted.
 func fromPage(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "none" && site != "same-origin" {
@@ -39,7 +39,7 @@ func (s *Server) newAdmin() *http.Server {
 			names := guard.NewHosts(s.now.Load().cfg)
 			names.Guarded = true
 			if !names.Allow(r.Host) || fromPage(r) {
-				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, guard.CodeHost, "The admin listener is for this machine's own tools."))
+				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, guard.CodeHost, "The admin listener is only for tools on this machine."))
 				return
 			}
 			if in := s.opt.AdminRoutes; in != nil && in.Owns(r.URL.Path) {

@@ -6,12 +6,12 @@ import "sync"
 type admission struct {
 	mu      sync.Mutex
 	inside  int
-	lasting int // number of those that only end with their clients
+	lasting int // number of those that end only with their clients
 	idle    bool
 	closed  chan struct{} // set by close; closed when only lasting requests are in progress
 }
 
-// enter reports whether the request is admitted. If so, leave must be called later.
+// enter reports whether the request is admitted. If so, the caller must call leave later.
 func (a *admission) enter() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -29,7 +29,7 @@ func (a *admission) leave() {
 	a.settle()
 }
 
-// last marks a request that only ends with its client, so that close does not wait for it. done must be called before
+// last marks a request that ends only with its client, so that close does not wait for it. done must be called before
 // the request leaves.
 func (a *admission) last() (done func()) {
 	a.mu.Lock()

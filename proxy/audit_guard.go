@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// auditGuard writes one line to the audit log for each operation when its response begins, so a run that is streamed
-// for an hour is logged at its start. Requests without a matching route did nothing and are not logged.
+// auditGuard writes one line to the audit log for each operation. It does so when the response begins, so a run that is
+// streamed for an hour is logged at its start. Requests without a matching route did nothing and are not logged.
 type auditGuard struct {
 	refuser
 	auditor
@@ -37,7 +37,7 @@ func (w auditor) attempted(r *http.Request, who mapping.Principal, status int, c
 	w.audit.Refuse(e)
 }
 
-// longestMethod bounds the logged method, because a client may send one of any length.
+// longestMethod limits the logged method, because a client may send one of any length.
 const longestMethod = 32
 
 func (w auditor) entry(r *http.Request, who mapping.Principal) audit.Entry {

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// smallBody is the size up to which bodies are not counted: small requests, such as a cancellation, need not wait
-	// for large ones.
+	// smallBody is the size up to which bodies are not counted, so that small requests, such as a cancellation, need
+	// not wait for large ones.
 	smallBody = 4 << 10
 	// bodyPiece is the number of bytes of a body that may arrive before they are counted.
 	bodyPiece = 64 << 10
-	// shortOf is the share of the memory limit that live memory may take, in percent. Above it the garbage collector
-	// uses more and more of the processor.
+	// shortOf is the maximum share of the memory limit for live memory, in percent. Above it the garbage collector uses
+	// more and more processor time.
 	shortOf = 80
 	// lookAgain is the minimum interval between collections that measure live memory.
 	lookAgain = time.Second
 )
 
-// bodyMemory bounds the memory of all requests together: the bytes of each body until its request was answered, because
-// a run keeps its input. It also bounds new work if the process has too much live memory.
+// bodyMemory limits the memory of all requests together. It counts the bytes of each body until the response to its
+// request, because a run keeps its input. It also refuses new work if the process has too much live memory.
 type bodyMemory struct {
 	bodies *semaphore.Weighted
 	shares *shares // of bodies
@@ -51,9 +51,9 @@ func newBodyMemory(bodies int64, of config.Share) *bodyMemory {
 	return m
 }
 
-// short reports whether there is so much live memory that new work would make things worse. Only the garbage collector
-// measures it, and may not run for minutes in a process that refuses all work. So short runs it before anything is
-// refused.
+// short reports whether there is so much live memory that new work should be refused. Only the garbage collector
+// measures live memory, and in a process that refuses all work it may not run for minutes. So short runs it before
+// anything is refused.
 func (m *bodyMemory) short() bool {
 	if m.limit == 0 || !m.over() {
 		return false
@@ -94,7 +94,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	}
 	shared := memoryBudget{g.memory, g.limits, g.times.room}
 	if mayBegin(r.Method) {
-		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // ending a run frees memory
+		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // a cancellation frees memory
 			g.overloaded(x.Writer, r, err)
 			return false
 		}
@@ -108,7 +108,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// mayBegin reports whether a request with the method may begin something.
+// mayBegin reports whether a request with this method may begin work.
 func mayBegin(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
@@ -135,8 +135,8 @@ type memoryBudget struct {
 	patience time.Duration // as in heldBody
 }
 
-// Count returns a reader of a message that is treated like a body: it is no faster than the caller's rate allows, and
-// reserves memory.
+// Count returns a reader of a message that is treated like a body: it is read no faster than the caller's rate allows,
+// and reserves memory.
 func (o memoryBudget) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 	body := io.NopCloser(r)
 	if o.limits != nil {
@@ -153,16 +153,16 @@ func (o memoryBudget) Request(ctx context.Context) error {
 	return o.limits.Request(ctx, mapping.PrincipalOf(ctx))
 }
 
-// Exhausted refuses new work near the memory limit.
+// Exhausted refuses new work if memory is near its limit.
 func (o memoryBudget) Exhausted() error {
 	if !o.of.short() {
 		return nil
 	}
 	return mapping.Errorf(mapping.Unavailable, codeOverloaded,
-		"The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
+		"The bridge is near its memory limit (GOMEMLIMIT) and does not accept new work. Try again in a moment.")
 }
 
-// limitedMessage applies the caller's rate of uploads from its first read on.
+// limitedMessage applies the caller's rate of uploads, starting with its first read.
 type limitedMessage struct {
 	io.ReadCloser
 	limits Limits
@@ -184,19 +184,19 @@ func (m *limitedMessage) Read(b []byte) (int, error) {
 // heldMessage keeps its memory until it is closed, because it does not end with a request.
 type heldMessage struct{ *heldBody }
 
-// Close releases its memory.
+// Close releases the memory.
 func (h *heldMessage) Close() error {
 	h.release()
 	return nil
 }
 
-// heldBody is a body with reserved memory: only for the bytes that have arrived, so that an announced length, or a
-// client that sends nothing, takes no memory from others.
+// heldBody is a body with reserved memory. Memory is reserved only for the bytes that have arrived, so that neither an
+// announced length nor a client that sends nothing takes memory from others.
 type heldBody struct {
 	io.ReadCloser
 	of       *bodyMemory
 	ctx      context.Context // of the request
-	patience time.Duration   // how long to wait for memory
+	patience time.Duration   // maximum wait for memory
 	rooms    []heldRoom      // in the order in which memory is reserved
 	done     func()          // releases the shares
 
@@ -212,8 +212,8 @@ type heldRoom struct {
 	full func() error // returns the error if the limit is exceeded
 }
 
-// hold returns a body with reserved memory. Its shares come first, so that a caller who waits for its own share holds
-// no memory that others wait for.
+// hold returns a body with reserved memory. Its shares are reserved first, so that a caller that waits for its own
+// share holds no memory for which others wait.
 func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time.Duration) *heldBody {
 	h := &heldBody{ReadCloser: body, of: m, ctx: ctx, patience: patience}
 	who := mapping.PrincipalOf(ctx)
@@ -227,18 +227,18 @@ func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time
 	}
 	h.rooms = append(h.rooms, heldRoom{m.bodies, func() error {
 		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
-			"The bodies of the requests under way take all of limits.request_memory of this bridge. Try again in a moment.")
+			"The bodies of the requests in progress use all of this bridge's limits.request_memory. Try again in a moment.")
 	}})
 	return h
 }
 
 func fullShare(of string, most int64) error {
 	return mapping.Errorf(mapping.Limited, "limit_bodies",
-		"The bodies of the requests under way of %s take its share of limits.request_memory, %d bytes. Wait for some of them to be answered, or raise limits.request_memory.", of, most)
+		"The bodies of the requests in progress of %s use up its share of limits.request_memory, %d bytes. Wait for some of them to end, or raise limits.request_memory.", of, most)
 }
 
-// Read waits for memory for the bytes that have arrived, for a limited time. Then it fails with an error of class
-// Unavailable, or of class Limited if the caller's own share is used up.
+// Read waits for memory for the bytes that have arrived, but only for a limited time. After that it fails with an error
+// of class Unavailable, or of class Limited if the caller's own share is used up.
 func (h *heldBody) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b[:min(len(b), bodyPiece)])
 	if full := h.hold(int64(n)); full != nil {

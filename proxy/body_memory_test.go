@@ -17,7 +17,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// holding answers POST /held when it may. By then the body has been read, and its memory is still reserved.
+// holding responds to POST /held when the test permits it. By then the body has been read, and its memory is still
+// reserved.
 type holding struct{ read, may chan struct{} }
 
 func newHolding() *holding { return &holding{make(chan struct{}, 16), make(chan struct{})} }
@@ -110,9 +111,9 @@ func TestMessagesTogetherWithBodies(t *testing.T) {
 	}
 }
 
-// TestAnnouncedBodiesTakeNoRoom checks that announced bodies that do not arrive take no memory, so that clients that
-// send little or nothing keep no others out (D5).
-func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
+// TestAnnouncedBodiesReserveNoMemory checks that announced bodies that do not arrive reserve no memory, so that clients
+// that send little or nothing do not block others (D5).
+func TestAnnouncedBodiesReserveNoMemory(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
@@ -136,12 +137,12 @@ func TestAnnouncedBodiesTakeNoRoom(t *testing.T) {
 			select {
 			case <-begun:
 			case <-time.After(time.Minute):
-				t.Fatal("a body that was only announced keeps others waiting")
+				t.Fatal("a body that was only announced blocks others")
 			}
 		}
 	}
 	if got := g.do(t, "POST", "/threads", strings.Repeat("x", 60<<10)); got.status != http.StatusOK {
-		t.Errorf("beside bodies that do not come: %d %s", got.status, got.body)
+		t.Errorf("next to bodies that never arrive: %d %s", got.status, got.body)
 	}
 }
 
@@ -168,7 +169,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 				res.Body.Close()
 			}
 		}()
-		<-held.read // the third fits, since these take 20 kB each of 128
+		<-held.read // the third fits, since these take 20 kB each of 128 kB
 	}
 	broken, begun := io.Pipe()
 	go func() {
@@ -180,7 +181,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 	}
 }
 
-// endings reports that a POST for the end of a talk cancels it.
+// endings reports that a POST to the end of a talk cancels the talk.
 func endings(method, route, _ string) (adapter.Effect, bool) {
 	if method == "POST" && route == "/talks/{talk}/end" {
 		return adapter.Effect{Verb: mapping.Cancelled, Kind: "talk"}, true
@@ -199,7 +200,7 @@ func TestNearTheMemoryLimit(t *testing.T) {
 		r.HandleFunc("/talks/{talk}/end", answer).Methods("POST")
 		r.HandleFunc("/talks/{talk}/end", answer).Methods("PUT")
 	})
-	debug.SetMemoryLimit(math.MaxInt64) // so that the collector does not run in vain
+	debug.SetMemoryLimit(math.MaxInt64) // so that the collector does not run needlessly
 	if got := g.do(t, "POST", "/threads", "{}"); got.status != http.StatusOK {
 		t.Fatalf("with memory left: %d %s", got.status, got.body)
 	}
@@ -237,7 +238,7 @@ func TestNearTheMemoryLimit(t *testing.T) {
 
 // A key may take at most half of limits.request_memory and a tenant three quarters, for bodies and for messages of
 // WebSockets, so that others are served. A single caller may take all.
-func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
+func TestOtherKeysCanStillSendBodies(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 60<<10)
 	ids := []string{"a1", "a2", "a3", "b1"}
@@ -250,9 +251,9 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		auth  config.Auth
-		hold  []string // the keys of requests that take 60 kB of 256 each
+		hold  []string // the keys of requests that take 60 kB of 256 kB each
 		ask   string
-		says  string // of the refusal; "": the request is served
+		says  string // of the refusal; "" means that the request is served
 		where string
 	}{
 		"a key takes half":                     {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/threads"},
@@ -261,7 +262,7 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 		"another tenant":                       {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/threads"},
 		"a message of a key with half":         {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/socket"},
 		"a message of another tenant":          {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/socket"},
-		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "all of limits.request_memory", "/threads"},
+		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "use all of this bridge", "/threads"},
 		"a single key takes three quarters":    {auth(1), []string{"a1", "a1", "a1"}, "a1", "", "/threads"},
 		"callers without keys share the whole": {config.Auth{}, []string{"", "", ""}, "", "", "/threads"},
 	} {

@@ -64,7 +64,7 @@ func (a *authority) sign(made *x509.Certificate, by *x509.Certificate) ([]byte, 
 	return der, key
 }
 
-// client returns a certificate that is valid for this long.
+// client returns a certificate that is valid for the given time.
 func (a *authority) client(made x509.Certificate, known *x509.CertPool, protocol string, good time.Duration) *http.Client {
 	made.SerialNumber, made.NotBefore, made.NotAfter = big.NewInt(2), time.Now().Add(-time.Hour), time.Now().Add(good)
 	made.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -133,7 +133,7 @@ func TestCertificates(t *testing.T) {
 		{"a subject in another order", raw(rdn("CN", "builder"), rdn("O", "acme")), "", "", 401},
 		{"a subject with another name above", raw(rdn("O", "acme"), rdn("CN", "mallory"), rdn("CN", "builder")), "", "", 401},
 		{"a subject with an organization more", raw(rdn("O", "x"), rdn("O", "acme"), rdn("CN", "builder")), "", "", 401},
-		{"a subject with both names at one place", raw(rdn("O", "acme", "CN", "builder")), "", "", 401},
+		{"a subject with both names in one place", raw(rdn("O", "acme", "CN", "builder")), "", "", 401},
 		{"a subject with one more name at a place", raw(rdn("O", "acme"), rdn("CN", "builder", "CN", "mallory")), "", "", 401},
 		{"a subject with a comma in a name", raw(rdn("CN", "builder,O=acme")), "", "", 401},
 		{"a DNS name that is another's URI", x509.Certificate{DNSNames: []string{"spiffe://example/a"}}, "", "", 401},
@@ -143,14 +143,14 @@ func TestCertificates(t *testing.T) {
 		{"a mail address that is another's DNS name", x509.Certificate{EmailAddresses: []string{"host.example"}}, "", "", 401},
 		{"a URI that is another's DNS name", x509.Certificate{URIs: []*url.URL{{Path: "host.example"}}}, "", "", 401},
 		{"a URI that is another's mail address", x509.Certificate{URIs: []*url.URL{{Path: "a@example.com"}}}, "", "", 401},
-		{"a part of a subject", named("builder"), "", "", 401},
+		{"part of a subject", named("builder"), "", "", 401},
 		{"a DNS name", x509.Certificate{DNSNames: []string{"x", "HOST.example"}}, "", "host", 200},
 		{"a URI", x509.Certificate{URIs: []*url.URL{uri}}, "", "spiffe", 200},
 		{"an address", x509.Certificate{IPAddresses: []net.IP{net.ParseIP("127.0.0.9")}}, "", "address", 200},
 		{"a mail address", x509.Certificate{EmailAddresses: []string{"a@example.com"}}, "", "mail", 200},
 		{"a name that is nobody's", named("host.example"), "", "", 401},
-		{"a key counts alone", x509.Certificate{DNSNames: []string{"host.example"}}, aliceKey, "alice", 200},
-		{"a wrong key is not saved by a certificate", x509.Certificate{DNSNames: []string{"host.example"}}, "wrong", "", 401},
+		{"a key takes precedence", x509.Certificate{DNSNames: []string{"host.example"}}, aliceKey, "alice", 200},
+		{"a certificate does not make up for a wrong key", x509.Certificate{DNSNames: []string{"host.example"}}, "wrong", "", 401},
 	} {
 		for _, protocol := range []string{"http/1.1", "h2"} {
 			t.Run(tt.name+" "+protocol, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestCertificates(t *testing.T) {
 		}
 	}
 	if _, err := a.client(named("builder", "acme"), known, "h2", -time.Minute).Get(g.URL() + "/who"); err == nil {
-		t.Error("a certificate that has expired was taken")
+		t.Error("an expired certificate was accepted")
 	}
 	want := mapping.Principal{
 		ID: "builder", Tenant: "acme", Agents: []string{"a"}, Rights: []string{"run"}, Own: true, Queue: 3, Namespaces: [][]string{{"u", "builder"}},

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// compressedFrom is the least length of a compressed response, in bytes.
+// compressedFrom is the minimum length of a compressed response, in bytes.
 const compressedFrom = 1 << 10
 
 // compression compresses JSON and pages with gzip for clients that accept it (RFC 9110 section 12.5.3). Event streams,
@@ -24,7 +24,7 @@ func (c *compression) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	z := &gzipResponse{ResponseWriter: w}
 	c.next.ServeHTTP(z, r)
-	z.close() // not after a panic: the client must not take a truncated response for a whole one
+	z.close() // not after a panic: the client must not take a truncated response for a complete one
 }
 
 // acceptsGzip reports whether an Accept-Encoding header names gzip or * with a weight above zero.
@@ -53,9 +53,9 @@ var gzipWriters = sync.Pool{New: func() any {
 	return z
 }}
 
-// gzipResponse compresses a response if its headers allow it and its body is long enough, which is decided when
-// compressedFrom bytes have been written or the response is flushed. A header that is flushed before the first byte of
-// the body names no coding, so such a response is not compressed. Used by one goroutine.
+// gzipResponse compresses a response if its headers allow it and its body is long enough. It decides that when
+// compressedFrom bytes have been written or the response is flushed. If the header is flushed before the first byte of
+// the body, the response is not compressed. Used by one goroutine.
 type gzipResponse struct {
 	http.ResponseWriter
 	status int    // 0 until the handler sets it

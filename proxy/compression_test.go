@@ -57,7 +57,7 @@ func compressedRoutes(r *mux.Router) {
 	write("/whole", "application/json", long, "Cache-Control", "no-transform")
 }
 
-func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
+func TestJSONIsCompressedIfAccepted(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, compressedRoutes)
 	for _, tt := range []struct{ name, path, accept, want string }{
@@ -66,7 +66,7 @@ func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
 		{"several", "/long", "br, deflate, gzip, zstd", "gzip"},
 		{"any coding", "/long", "*", "gzip"},
 		{"any coding but gzip", "/long", "*, gzip;q=0", ""},
-		{"nothing is asked for", "/long", "", ""},
+		{"nothing is requested", "/long", "", ""},
 		{"identity", "/long", "identity", ""},
 		{"gzip is refused", "/long", "gzip;q=0", ""},
 		{"all is refused", "/long", "gzip;q=0, *;q=0.0", ""},
@@ -77,11 +77,11 @@ func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
 		{"a page", "/page", "gzip", "gzip"},
 		{"another type", "/picture", "gzip", ""},
 		{"no type", "/unnamed", "gzip", ""},
-		{"behind a hint", "/hinted", "gzip", "gzip"},
-		{"flushed before there is anything", "/flushed", "gzip", ""},
-		{"a head that changes when it has left", "/changed", "gzip", "gzip"},
-		{"encoded before", "/encoded", "gzip", "br"},
-		{"encoded before, and long", "/encoded-long", "gzip", "br"},
+		{"after a hint", "/hinted", "gzip", "gzip"},
+		{"flushed before any content", "/flushed", "gzip", ""},
+		{"a head that changes after it was sent", "/changed", "gzip", "gzip"},
+		{"already encoded", "/encoded", "gzip", "br"},
+		{"already encoded, and long", "/encoded-long", "gzip", "br"},
 		{"an unknown coding", "/long", "br", ""},
 		{"short", "/short", "gzip", ""},
 		{"event stream", "/events", "gzip", ""},
@@ -172,7 +172,7 @@ func TestUpgradesAreNotCompressed(t *testing.T) {
 	g := start(t, nil, func(r *mux.Router) {
 		r.HandleFunc("/socket", func(w http.ResponseWriter, _ *http.Request) {
 			if _, packed := w.(*gzipResponse); packed {
-				t.Error("the answer is on its way to be compressed")
+				t.Error("the response would be compressed")
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, long)
@@ -190,7 +190,7 @@ func decoded(t *testing.T, r reply) string {
 	switch r.header.Get("Content-Encoding") {
 	case "gzip":
 		if len(r.body) >= len(long) {
-			t.Error("it is no shorter than it was")
+			t.Error("it is not shorter than before")
 		}
 		z, err := gzip.NewReader(body)
 		if err != nil {
@@ -205,7 +205,7 @@ func decoded(t *testing.T, r reply) string {
 	return string(text)
 }
 
-// A stream's head is sent before its first event, whatever the client accepts.
+// A stream's head is sent before its first event, regardless of the codings that the client accepts.
 func TestHeadOfAStreamIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -274,7 +274,7 @@ func TestFlushedPiecesOfJSONArrive(t *testing.T) {
 	}
 }
 
-// A response that breaks off is not taken as complete.
+// A response that breaks off is not mistaken for complete.
 func TestCompressedAnswerThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {

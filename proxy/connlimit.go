@@ -13,18 +13,18 @@ import (
 
 const codeOverloaded = "overloaded"
 
-// spareFiles is the number of descriptors for other uses than clients' connections: the database, agents, webhooks and
+// spareFiles is the number of descriptors for uses other than clients' connections: the database, agents, webhooks and
 // monitoring.
 const spareFiles = 64
 
-// connLimit counts the clients' connections, so that requests are refused while there still are descriptors to send the
+// connLimit counts the clients' connections, so that requests can be refused while there are still descriptors for the
 // refusal.
 type connLimit struct {
 	open atomic.Int64
 	most int64 // 0: no limit
 }
 
-// mostConnections leaves a quarter of the descriptors to others.
+// mostConnections leaves a quarter of the descriptors to other uses.
 func mostConnections(files int64) int64 {
 	if files <= 0 {
 		return 0
@@ -33,7 +33,7 @@ func mostConnections(files int64) int64 {
 }
 
 // watch is called at every change of a connection's state. net/http does not report the end of a hijacked connection,
-// as of a WebSocket, so such a connection is counted until it is closed.
+// such as that of a WebSocket, so such a connection is counted until it is closed.
 func (c *connLimit) watch(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -54,8 +54,8 @@ func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
 // acceptQuiet is the minimum interval between log lines about connections that cannot be accepted.
 const acceptQuiet = 10 * time.Second
 
-// complaints receives the log of net/http. It reports up to two hundred times a second that it cannot accept
-// connections; only the first report of an interval is logged.
+// complaints receives the log of net/http, which reports up to two hundred times a second that it cannot accept
+// connections. Only the first report of an interval is logged.
 type complaints struct {
 	log *zap.Logger
 

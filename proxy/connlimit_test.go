@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestNoFloodOfComplaints checks that messages which net/http logs at every attempt are logged only once in a while,
-// and all others each time (D5).
-func TestNoFloodOfComplaints(t *testing.T) {
+// TestAcceptErrorsAreThrottled checks that messages that net/http logs at every attempt are logged only once per
+// interval, and all others each time (D5).
+func TestAcceptErrorsAreThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
@@ -35,7 +35,7 @@ func TestNoFloodOfComplaints(t *testing.T) {
 			_, _ = c.Write([]byte("http: panic serving 127.0.0.1:80: ouch\n"))
 		}
 		if n := len(logs.TakeAll()); n != 2 {
-			t.Errorf("%d lines of something else, want 2", n)
+			t.Errorf("%d other lines, want 2", n)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestHijackedConnectionsCount(t *testing.T) {
 
 // A key may use at most half of the connections and a tenant three quarters, so that others are served. An answered
 // request uses none.
-func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
+func TestKeyCannotUseAllConnections(t *testing.T) {
 	t.Parallel()
 	keyOf := func(id string) string { return "key-0123456789-" + id }
 	held := newHolding()
@@ -124,10 +124,10 @@ func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
 	close(held.may)
 	for range 7 {
 		if got := <-done; got.status != http.StatusOK {
-			t.Errorf("one that was let in: %d %s", got.status, got.body)
+			t.Errorf("an admitted request: %d %s", got.status, got.body)
 		}
 	}
 	if got := ask("a1"); got.status != http.StatusOK {
-		t.Errorf("when the others are answered: %d %s", got.status, got.body)
+		t.Errorf("after the others: %d %s", got.status, got.body)
 	}
 }

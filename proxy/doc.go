@@ -1,12 +1,12 @@
 // Package proxy is the bridge's HTTP server: the guards that a request passes before it reaches a dialect's routes,
 // health, metrics and shutdown. The bridge creates one Server, mounts the routes, and provides the bodies of refusals.
-// It knows no dialect, calls no agent and reads no table. Start reading at Server.guarded, which has the order of the
-// guards.
+// It does not know dialects, call agents or read the database. Start reading at Server.guarded, which has the order of
+// the guards.
 //
 // # The guards
 //
-// They are around the router. A router's own middleware only runs for matching routes, so 404 and 405 would bypass
-// keys, CORS and logs.
+// They wrap the router. A router's own middleware runs only for matching routes, so 404 and 405 would bypass keys, CORS
+// and logs.
 //
 //   - Limits: a whole response has no timeout, because streams are long. Each piece written, and each piece of a body
 //     read, has a deadline. A body also has one for the whole, and an upload a minimum rate (limits.upload_rate).

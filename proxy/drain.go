@@ -30,12 +30,12 @@ func (s *Server) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.times.winding/4)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-		s.log.Warn("some requests did not end in time and were cut off")
+		s.log.Warn("some requests did not finish in time and were cut off")
 	}
 }
 
-// handOver waits for the work behind the requests, but only for a limited time: an agent that hangs must not keep the
-// process.
+// handOver waits for the work behind the requests, but only for a limited time, since an agent that hangs must not keep
+// the process alive.
 func (s *Server) handOver(ctx context.Context) {
 	if s.opt.Drain == nil {
 		return

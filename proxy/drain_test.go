@@ -112,9 +112,9 @@ func TestStreamsAreCutAfterTheGrace(t *testing.T) {
 	}
 }
 
-// TestLastingStreamsAreNotWaitedFor checks that a stream that only its client ends stays open while the work behind it
-// continues or other requests are answered. Then it is cut off, long before the grace period ends.
-func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
+// TestDrainDoesNotWaitForLongLivedStreams checks that a stream that only its client ends stays open while the work
+// behind it continues or other requests are answered. Then it is cut off, long before the grace period ends.
+func TestDrainDoesNotWaitForLongLivedStreams(t *testing.T) {
 	t.Parallel()
 	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
 	g := start(t, func(c *config.Config, o *Options) {
@@ -147,7 +147,7 @@ func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 			t.Errorf("cause %v", cause)
 		}
 	case <-time.After(adaptertest.Patience):
-		t.Error("the stream was waited for")
+		t.Error("the server waited for the stream")
 		_ = g.Close()
 	}
 	if b := <-stream; b != "" {
@@ -156,12 +156,12 @@ func TestLastingStreamsAreNotWaitedFor(t *testing.T) {
 	<-g.done
 }
 
-// TestWorkThatHangs checks that neither a handler nor a drain that ignores its context keeps the process longer than 3
+// TestHangingWork checks that neither a handler nor a drain that ignores its context keeps the process longer than 3
 // seconds after the grace period.
-func TestWorkThatHangs(t *testing.T) {
+func TestHangingWork(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)
-	for range 2 { // a busy machine is slow now and then; a real hang occurs each time
+	for range 2 { // a busy machine is slow from time to time, but a real hang occurs each time
 		if took > graceOfHanging+3*time.Second {
 			took = min(took, stopOfWorkThatHangs(t))
 		}
@@ -173,7 +173,7 @@ func TestWorkThatHangs(t *testing.T) {
 
 const graceOfHanging = 50 * time.Millisecond
 
-// stopOfWorkThatHangs returns how long a server takes to stop if its handler and its drain hang.
+// stopOfWorkThatHangs returns the time that a server takes to stop if its handler and its drain hang.
 func stopOfWorkThatHangs(t *testing.T) time.Duration {
 	t.Helper()
 	h := newHeld()
@@ -205,7 +205,7 @@ func stopOfWorkThatHangs(t *testing.T) time.Duration {
 	return time.Since(begun)
 }
 
-func TestCloseIsAtOnceAndTwice(t *testing.T) {
+func TestCloseIsImmediateAndRepeatable(t *testing.T) {
 	t.Parallel()
 	h := newHeld()
 	g := start(t, func(c *config.Config, _ *Options) { c.ShutdownGrace = time.Hour }, h.mount)

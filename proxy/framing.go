@@ -33,7 +33,7 @@ func (g framingGuard) Pass(x *guard.Exchange) bool {
 	if why == "" {
 		return true
 	}
-	g.refuse(x.Writer, x.Request, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
+	g.refuse(x.Writer, x.Request, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused because it could be read in two ways: %s.", why))
 	return false
 }
 
@@ -55,7 +55,7 @@ func (f framing) fault(r *http.Request) string {
 	case f.coded && !r.ProtoAtLeast(1, 1):
 		return "it has Transfer-Encoding in HTTP/1.0"
 	case f.unread:
-		return "its Content-Length is no plain number"
+		return "its Content-Length is not a plain number"
 	case f.bare:
 		return "a line of its head ends without a carriage return"
 	}
@@ -100,7 +100,7 @@ func (c *framedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// framedTLSConn is framedConn with TLS around it.
+// framedTLSConn is a framedConn with TLS around it.
 type framedTLSConn struct {
 	*tls.Conn
 	heads heads
@@ -138,7 +138,7 @@ func withHeads(ctx context.Context, c net.Conn) context.Context {
 const lineMost = 1 << 10
 
 // heads follows the heads of the requests on a connection up to the first that is not plain, which is the last one to
-// be served. It gets the bytes that net/http reads, and handlers query it.
+// be served. It receives the bytes that net/http reads. Handlers query it.
 type heads struct {
 	mu    sync.Mutex
 	line  []byte // of the current line, at most lineMost
@@ -147,7 +147,7 @@ type heads struct {
 	head  framing
 	body  int64 // bytes of the body that are still to come
 	read  int   // complete heads
-	asked int   // requests that handlers have queried
+	asked int   // requests about which handlers have queried
 	over  bool  // the last head was not plain: nothing more is inspected
 }
 

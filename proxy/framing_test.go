@@ -49,8 +49,8 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 	return statuses, closed
 }
 
-// TestTwoFramings checks that ambiguous framing is refused anywhere on a connection, however its bytes arrive, and that
-// nothing after it is taken for a request. The last request is one that must not be answered (E8).
+// TestTwoFramings checks that ambiguous framing is refused anywhere on a connection, regardless of how its bytes
+// arrive, and that nothing after it is taken for a request. The last request is one that must not be answered (E8).
 func TestTwoFramings(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -64,14 +64,14 @@ func TestTwoFramings(t *testing.T) {
 		{"both, length first", head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n" + body, 400},
 		{"both in other cases", head + "content-LENGTH: 5\r\ntransfer-encoding:chunked\r\n" + body, 400},
 		{"both, length after long lines", head + "X: " + strings.Repeat("x", 5000) + "\r\nTransfer-Encoding: chunked\r\nY: " + strings.Repeat("y", 5000) + "\r\nContent-Length: 5\r\n" + body, 400},
-		{"a length of none", head + "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n" + body, 400},
+		{"a length of zero", head + "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n" + body, 400},
 		{"a folded length", head + "Transfer-Encoding: chunked\r\nContent-Length:\r\n 5\r\n" + body, 400},
 		{"a length of many digits", head + "Content-Length: " + strings.Repeat("0", 2000) + "1\r\n\r\nx", 400},
 		{"a coding in HTTP/1.0", "POST /threads HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n" + body, 400},
 		{"a bare line feed in a field", head + "X: a\nContent-Length: 0\r\n\r\n", 400},
-		{"a bare line feed behind the request line", "GET /ok HTTP/1.1\nHost: localhost\r\n\r\n", 400},
+		{"a bare line feed after the request line", "GET /ok HTTP/1.1\nHost: localhost\r\n\r\n", 400},
 		{"a bare line feed at the end", "GET /ok HTTP/1.1\r\nHost: localhost\r\n\n", 400},
-		{"a bare line feed behind a chunk's size", head + "Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", 413},
+		{"a bare line feed after a chunk's size", head + "Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n", 413},
 		{"a chunk with an extension", head + "Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n\r\n", 200},
 		{"chunks", chunked, 200},
 	} {
@@ -90,8 +90,8 @@ func TestTwoFramings(t *testing.T) {
 	}
 }
 
-// TestPlainRequestsGoOn checks that ordinary requests are served, whatever their bodies contain (E8).
-func TestPlainRequestsGoOn(t *testing.T) {
+// TestPlainRequestsAreServed checks that ordinary requests are served regardless of the content of their bodies (E8).
+func TestPlainRequestsAreServed(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	options := "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"

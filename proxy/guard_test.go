@@ -66,7 +66,7 @@ func TestOrigins(t *testing.T) {
 		{"cross-site picture, suffix", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + ".evil.com/"}, 403, ""},
 		{"cross-site picture without Referer", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403, ""},
 		{"listed page's picture", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", page + "/x"}, 200, ""},
-		{"picture of a page of ours in a sandbox", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", "http://localhost:1/", "Host", "localhost:1"}, 200, ""},
+		{"picture of our own page in a sandbox", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Referer", "http://localhost:1/", "Host", "localhost:1"}, 200, ""},
 		{"own picture", "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "no-cors"}, 200, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestAnyOriginIsNotNull(t *testing.T) {
+func TestAnyOriginExcludesNull(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"*"}
@@ -132,7 +132,7 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 	}
 }
 
-func TestRoutesThatAreNotThere(t *testing.T) {
+func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
 		c.CORS.Origins = []string{"https://chat.example"}
@@ -153,9 +153,9 @@ func TestRoutesThatAreNotThere(t *testing.T) {
 		{"OPTIONS", "OPTIONS", "/threads", aliceKey, 204, "", []string{"POST", "PATCH"}},
 		{"other case", "GET", "/OK", "", 401, `"code":"unauthorized"`, nil},
 		{"open", "GET", "/ok", "", 200, "path=/ok", nil},
-		{"open by a face that does not own it", "POST", "/threads", "", 401, `"code":"unauthorized"`, nil},
+		{"opened by a face that does not own it", "POST", "/threads", "", 401, `"code":"unauthorized"`, nil},
 		{"metrics", "GET", "/metrics", "", 401, `"code":"unauthorized"`, nil},
-		{"health takes GET", "POST", "/healthz", "", 405, `"code":"method_not_allowed"`, []string{"GET, HEAD"}},
+		{"health accepts only GET", "POST", "/healthz", "", 405, `"code":"method_not_allowed"`, []string{"GET, HEAD"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +209,7 @@ func TestPrincipalReachesTheRoute(t *testing.T) {
 	}
 }
 
-func TestForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
+func TestForwardedForIsTrustedOnlyFromTrustedPeers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		trusted []string

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// guarded passes requests through guards before they are answered. The first guards see every request and its outcome,
-// even if a later guard or the handler panics.
+// guarded passes requests through guards before they reach a handler. The first guards see every request and its
+// outcome, even if a later guard or the handler panics.
 type guarded struct {
 	see       []guard.Guard
 	recoverer recoverer

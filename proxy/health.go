@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// readyTimeout bounds the check of readiness: a database that does not answer counts as unavailable.
+// readyTimeout limits the check of readiness: a database that does not answer counts as unavailable.
 const readyTimeout = 2 * time.Second
 
 // operations are the exact paths for operators and monitoring.
@@ -44,7 +44,7 @@ func (s *standing) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path takes GET."))
+			s.refuse(w, r, mapping.Errorf(mapping.NotAllowed, codeMethod, "This path accepts only GET."))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -96,5 +96,5 @@ func publicReason(err error) string {
 	if errors.As(err, &e) {
 		return e.Message
 	}
-	return "the database does not answer; the log has the cause"
+	return "the database does not respond; see the log for the cause"
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits bound what a principal may use. limit.Limiter has them. Safe for concurrent use.
+// Limits limits the use by a principal. It is implemented by limit.Limiter. Safe for concurrent use.
 type Limits interface {
 	// Request counts a request, or refuses it with an error of class Limited.
 	Request(ctx context.Context, who mapping.Principal) error
@@ -53,8 +53,8 @@ func (g limitGuard) Pass(x *guard.Exchange) bool {
 	return true
 }
 
-// enter counts a request until leave is called, which must be when it has been answered, since it takes a connection
-// until then.
+// enter counts a request until leave is called. That must be after the response, since the request occupies a
+// connection until then.
 func (g limitGuard) enter(who mapping.Principal) (leave func(), err error) {
 	if g.connections == nil {
 		return func() {}, nil
@@ -83,7 +83,7 @@ func (g limitGuard) enter(who mapping.Principal) (leave func(), err error) {
 
 func manyConnections(of string, most int64) error {
 	return mapping.Errorf(mapping.Limited, "limit_connections",
-		"%s has %d requests, streams and WebSockets under way, its share of the connections that the bridge can serve with its file descriptors. End some, or try again in a moment.", of, most)
+		"%s has %d requests, streams and WebSockets in progress, which is its share of the connections that the bridge can serve with its file descriptors. Close some, or try again in a moment.", of, most)
 }
 
 func (g limitGuard) count(r *http.Request, who mapping.Principal) error {

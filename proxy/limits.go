@@ -18,7 +18,7 @@ import (
 
 const codeTooSlow = "body_too_slow"
 
-// bodyGuard bounds a request's body in size and time.
+// bodyGuard limits a request's body in size and time.
 type bodyGuard struct {
 	refuser
 	limits config.Limits
@@ -56,9 +56,9 @@ const (
 	lingered    = 16 << 20 // maximum number of bytes of it
 )
 
-// linger lets a client that is still sending see why its request is refused. A connection that is closed with unread
-// bytes is reset, and the response is lost (RFC 9112 section 9.6). net/http waits for half a second without reading,
-// which is not enough for a client that sends much.
+// linger gives a client that is still sending the chance to receive the refusal. A connection that is closed with
+// unread bytes is reset, and the response is lost (RFC 9112 section 9.6). net/http waits for half a second without
+// reading, which is not enough for a client that sends a lot.
 func linger(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
@@ -93,8 +93,8 @@ func streamed(r *http.Request) bool {
 	return strings.HasPrefix(kind, "multipart/")
 }
 
-// paceBody bounds how long the bridge waits for the body. The first deadline is set before the body is read, because if
-// no handler reads it, net/http does, to keep the connection.
+// paceBody limits the time for which the bridge waits for the body. The first deadline is set before the body is read.
+// If no handler reads the body, net/http does, to keep the connection.
 func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) *pacedBody {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if streamed(r) {
@@ -115,11 +115,11 @@ type pacedBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration // for a piece; the whole of an upload's allowance
-	latest   time.Time     // zero: no deadline for the whole
-	rate     int64         // minimum rate of an upload in bytes per second; 0: none
+	latest   time.Time     // zero means no deadline for the whole
+	rate     int64         // minimum rate of an upload in bytes per second; 0 means none
 	left     time.Duration // of an upload's allowance
 	ended    error         // why nothing more is read
-	came     int64         // bytes read
+	came     int64         // number of bytes read
 }
 
 // readByServer is the number of bytes of a body that net/http reads by itself before it answers
@@ -132,7 +132,7 @@ func (p *pacedBody) leaves(announced int64) bool {
 	return p.ended == nil && (announced < 0 || announced-p.came > readByServer)
 }
 
-// Read sets no deadline after the end of the body: then net/http continues to read by itself, and an expired deadline
+// Read sets no deadline after the end of the body. net/http then continues to read by itself, and an expired deadline
 // would end the request's context.
 func (p *pacedBody) Read(b []byte) (int, error) {
 	if p.ended != nil {
@@ -177,10 +177,10 @@ func (p *pacedBody) spend(waited time.Duration, n int) {
 }
 
 func (p *pacedBody) tooSlow(err error) error {
-	e := mapping.Errorf(mapping.TooSlow, codeTooSlow, "The rest of the request's body did not come in time. Send the request again.")
+	e := mapping.Errorf(mapping.TooSlow, codeTooSlow, "The rest of the request's body did not arrive in time. Send the request again.")
 	if p.rate > 0 {
 		e = mapping.Errorf(mapping.TooSlow, codeTooSlow,
-			"The upload was too slow: it must bring %d bytes a second (limits.upload_rate). Nothing of it was kept; send it again.", p.rate)
+			"The upload was too slow: it must send %d bytes a second (limits.upload_rate). Nothing was stored; send it again.", p.rate)
 	}
 	e.Err = err
 	return e

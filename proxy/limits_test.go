@@ -89,7 +89,7 @@ func TestSlowUpload(t *testing.T) {
 	}
 }
 
-// TestSlowUploadCredit checks that a fast beginning does not allow an endless pause.
+// TestSlowUploadCredit checks that a fast beginning does not permit an endless pause.
 func TestSlowUploadCredit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestSlowUploadCredit(t *testing.T) {
 	})
 }
 
-// TestSlowUploadIsAnswered checks over a real connection that a slow upload gets the reason why it ends.
-func TestSlowUploadIsAnswered(t *testing.T) {
+// TestSlowUploadGetsAResponse checks over a real connection that a slow upload gets the reason why it ends.
+func TestSlowUploadGetsAResponse(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, func(c *config.Config, _ *Options) { c.Limits.UploadRate = 1 << 20 }, func(r *mux.Router) {
 		r.HandleFunc("/upload", func(w http.ResponseWriter, r *http.Request) {
@@ -144,8 +144,8 @@ func TestSlowUploadIsAnswered(t *testing.T) {
 	}
 }
 
-// A client that continues to send a refused body, and wants the connection closed, reads the reason.
-func TestRefusedBodyIsAnswered(t *testing.T) {
+// A client that continues to send a refused body, and requests the connection to be closed, receives the reason.
+func TestRefusedBodyGetsAResponse(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	for range 5 {
@@ -172,7 +172,7 @@ func TestRefusedBodyIsAnswered(t *testing.T) {
 }
 
 // A refused body that never arrives does not keep its connection open.
-func TestRefusedBodyIsNotAwaited(t *testing.T) {
+func TestRefusalDoesNotWaitForTheBody(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	conn, err := net.Dial("tcp", g.Addr())
@@ -191,9 +191,9 @@ func TestRefusedBodyIsNotAwaited(t *testing.T) {
 	}
 }
 
-// TestRefusalReachesAClientThatStillSends checks that the refusal arrives, since most clients send all of a body before
+// TestRefusalReachesASendingClient checks that the refusal arrives, since most clients send all of a body before
 // they read the response. A connection that is closed with unread bytes is reset, and the response is lost.
-func TestRefusalReachesAClientThatStillSends(t *testing.T) {
+func TestRefusalReachesASendingClient(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20
 	g := prepare(t, func(c *config.Config, _ *Options) {
@@ -214,7 +214,7 @@ func TestRefusalReachesAClientThatStillSends(t *testing.T) {
 		{"no room for the body", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(size), 503},
 		{"no room for a body of unknown length", "/threads", aliceKey, "Transfer-Encoding: chunked", 503},
 		{"a wrong key", "/threads", "wrong", "Content-Length: " + strconv.Itoa(size), 401},
-		{"a handler that reads no further", "/busy", aliceKey, "Content-Length: " + strconv.Itoa(size), 409},
+		{"a handler that stops reading", "/busy", aliceKey, "Content-Length: " + strconv.Itoa(size), 409},
 		{"too long", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(17<<20), 413},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

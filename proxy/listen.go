@@ -14,7 +14,7 @@ import (
 // Listeners are the open listeners of a configuration. Connections wait until a Server runs on them.
 type Listeners struct {
 	public net.Listener
-	admin  net.Listener // nil: none
+	admin  net.Listener // nil if there is none
 }
 
 // Listen opens the listeners of a configuration.
@@ -56,7 +56,7 @@ func cannotListen(key, addr string, err error) error {
 	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
 		err = sys.Err
 	}
-	return fmt.Errorf("%s: %s cannot be listened on: %w. %s", key, addr, err, listenAdvice(key, err))
+	return fmt.Errorf("%s: cannot listen on %s: %w. %s", key, addr, err, listenAdvice(key, err))
 }
 
 func listenAdvice(key string, err error) string {

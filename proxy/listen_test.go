@@ -12,7 +12,7 @@ import (
 func TestCannotListen(t *testing.T) {
 	t.Parallel()
 	for cause, says := range map[syscall.Errno]string{
-		syscall.EACCES:        "admin: 127.0.0.1:80 cannot be listened on: permission denied. Set admin to a port from 1024 on, or give the process the right",
+		syscall.EACCES:        "admin: cannot listen on 127.0.0.1:80: permission denied. Set admin to a port from 1024 on, or give the process the right",
 		syscall.EADDRNOTAVAIL: "Set admin to an address of this machine",
 		syscall.EADDRINUSE:    "address already in use. Set admin to another address, or free this one",
 	} {

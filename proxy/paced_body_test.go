@@ -30,9 +30,9 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestABodyThatHasEndedIsNotTimedAgain checks reads after the end, such as those of net/http when it writes a body of
-// known length: they would set a deadline that has passed.
-func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
+// TestEndedBodyHasNoDeadline checks reads after the end, such as those of net/http when it writes a body of known
+// length. They would set a deadline that has passed.
+func TestEndedBodyHasNoDeadline(t *testing.T) {
 	t.Parallel()
 	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	p := &pacedBody{ReadCloser: io.NopCloser(strings.NewReader("{}")), control: http.NewResponseController(d), patience: time.Minute, latest: time.Now()}
@@ -41,13 +41,13 @@ func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
 	}
 	set := d.set
 	if _, err := p.Read(make([]byte, 1)); err != io.EOF || d.set != set || !d.at.IsZero() {
-		t.Errorf("read on: %v, after %d more deadlines", err, d.set-set)
+		t.Errorf("read again: %v, after %d more deadlines", err, d.set-set)
 	}
 }
 
-// TestUploadsAreNotTimedWhileTheyAreNotRead checks that an upload whose client has used up nearly all of its time does
+// TestUnreadUploadsAreNotTimed checks that an upload whose client has used up nearly all of its time does
 // not expire while the bridge itself waits, for example because of a rate.
-func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
+func TestUnreadUploadsAreNotTimed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadlines{ResponseWriter: httptest.NewRecorder()}
@@ -56,11 +56,11 @@ func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := time.Until(d.at); left < 30*time.Second {
-			t.Errorf("the bridge has %s to read on", left)
+			t.Errorf("the bridge has %s left to read", left)
 		}
 		p.extend(time.Now())
 		if left := time.Until(d.at); left > 6*time.Second {
-			t.Errorf("the client has %s for the next piece", left)
+			t.Errorf("the client has %s left for the next piece", left)
 		}
 	})
 }

@@ -16,10 +16,10 @@ import (
 // probes are paths that need no key, in addition to those of faces (Face.Open).
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
-// pathMetrics has metrics of all tenants and agents.
+// pathMetrics shows metrics of all tenants and agents.
 const pathMetrics = "/metrics"
 
-// principalGuard determines the principal of a request. The identity only comes from our own keys, never from a header
+// principalGuard determines the principal of a request. The identity comes only from our own keys, never from a header
 // that a proxy could have set.
 type principalGuard struct {
 	refuser
@@ -70,8 +70,8 @@ func (g *principalGuard) known(x *guard.Exchange) bool {
 	return true
 }
 
-// found returns the request's context. On paths that people open in a browser, it has the URL at which they found the
-// bridge.
+// found returns the request's context. On paths that people open in a browser, it contains the URL at which they
+// reached the bridge.
 func (g *principalGuard) found(r *http.Request) context.Context {
 	if g.browsed == nil || !g.browsed(r.URL.Path) {
 		return r.Context()
@@ -102,9 +102,9 @@ func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():
 		return mapping.Errorf(mapping.Forbidden, codeForbidden,
-			"Key %q may not read metrics, which tell of all tenants and agents. Use a key with rights: [metrics], or the admin listener.", who.ID)
+			"Key %q may not read metrics, which cover all tenants and agents. Use a key with rights: [metrics], or the admin listener.", who.ID)
 	case slices.Contains(who.Rights, mapping.RightStore) && (g.store == nil || !g.store(path)):
-		return mapping.Errorf(mapping.Forbidden, codeForbidden, "The token of a run opens the long-term store, and nothing else.")
+		return mapping.Errorf(mapping.Forbidden, codeForbidden, "The token of a run gives access only to the long-term store.")
 	}
 	return nil
 }

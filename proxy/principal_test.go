@@ -28,7 +28,7 @@ func TestGuessesAreRefused(t *testing.T) {
 		t.Errorf("after 50 guesses: %d, Retry-After %q", last.status, last.header.Get("Retry-After"))
 	}
 	if got := from("192.0.2.1", aliceKey); got.status != 429 {
-		t.Errorf("a right key among guesses is told: %d", got.status)
+		t.Errorf("a correct key among guesses is recognisable: %d", got.status)
 	}
 	if got := from("192.0.2.2", aliceKey); got.status != 200 {
 		t.Errorf("another client: %d", got.status)

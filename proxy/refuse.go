@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Face is a dialect's part of the guards: its paths, those that need no key, and the bodies of its refusals.
+// Face is a dialect's part in the guards: its paths, those of them that need no key, and the bodies of its refusals.
 type Face struct {
 	Name string
 	Owns func(path string) bool
-	Open func(path string) bool     // reports which of its paths need no key; nil: none
+	Open func(path string) bool     // reports which of its paths need no key; nil means none
 	Body func(e *mapping.Error) any // encoded as JSON
 }
 
@@ -80,7 +80,7 @@ func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	b, err := json.Marshal(body)
 	if err != nil {
-		status, b = http.StatusInternalServerError, []byte(`{"code":"internal_error","message":"The answer could not be encoded."}`)
+		status, b = http.StatusInternalServerError, []byte(`{"code":"internal_error","message":"The response could not be encoded."}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -61,14 +61,14 @@ func saneID(id string) bool {
 }
 
 // accessLog writes the access log and counts requests. It logs no bodies, queries or headers, because any of them may
-// be private.
+// contain private data.
 type accessLog struct {
 	refuser
 	ops     operations
 	trusted trustedProxies
 	times   *times
 	tracer  *trace.Tracer
-	runIn   func(path string) string // nil: no path names a run
+	runIn   func(path string) string // nil if no path names a run
 }
 
 func (l *accessLog) Pass(x *guard.Exchange) bool {
@@ -158,7 +158,7 @@ func (p *recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
 	p.log.Error("panic while serving a request",
 		zap.String("request_id", r.Header.Get(headerRequestID)), zap.String("panic", what), zap.ByteString("stack", debug.Stack()))
 	if rec := tapOf(r.Context()); rec != nil && rec.status != 0 {
-		panic(http.ErrAbortHandler) // a response has begun: cut it, so that it is not taken as complete
+		panic(http.ErrAbortHandler) // a response has begun: cut it, so that it is not taken for complete
 	}
 	p.refuse(w, r, mapping.Classify(fmt.Errorf("panic")))
 }

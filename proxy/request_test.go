@@ -32,7 +32,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestPanicsAreAnswered(t *testing.T) {
+func TestPanicsBecomeResponses(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, func(r *mux.Router) {
 		r.HandleFunc("/ap/v1/panic", func(http.ResponseWriter, *http.Request) { panic("canary") })
@@ -55,7 +55,7 @@ func TestPanicsAreAnswered(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("a broken answer looks whole")
+		t.Error("a broken response looks complete")
 	}
 	for _, entry := range g.logs.FilterMessage("panic while serving a request").All() {
 		if strings.Contains(entry.ContextMap()["panic"].(string), "canary") {
@@ -78,7 +78,7 @@ func TestQueriesAreNotLogged(t *testing.T) {
 	for _, entry := range g.logs.All() {
 		for k, v := range entry.ContextMap() {
 			if s, ok := v.(string); ok && strings.Contains(s, "canary") {
-				t.Errorf("%s holds %s", k, s)
+				t.Errorf("%s contains %s", k, s)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func TestSlowloris(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := g.do(t, "GET", "/ok", ""); got.status != 200 {
-			t.Errorf("others meanwhile: %d", got.status)
+			t.Errorf("others at the same time: %d", got.status)
 		}
 		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Fatal("the stream goes on")
+		t.Fatal("the stream continues")
 	}
 }
 
@@ -289,14 +289,14 @@ func TestPagesDoNotReachTheAdminListener(t *testing.T) {
 		want    int
 	}{
 		{"a tool", nil, 200},
-		{"an address that is typed", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200},
-		{"a link on a page of its own", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"a typed address", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200},
+		{"a link on its own page", []string{"Sec-Fetch-Site", "same-origin"}, 200},
 		{"a picture on a page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
 		{"a picture on a page of another port", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors"}, 403},
 		{"a link on a page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
-		{"said twice", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"sent twice", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"}, 403},
 		{"a page's own call", []string{"Origin", "http://evil.com"}, 403},
-		{"an origin of none", []string{"Origin", "null"}, 403},
+		{"a null origin", []string{"Origin", "null"}, 403},
 	} {
 		for _, path := range []string{"/debug/pprof/symbol", "/metrics"} {
 			if got := g.do(t, "GET", path, "", tt.headers...); got.status != tt.want {

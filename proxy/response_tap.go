@@ -12,8 +12,8 @@ import (
 
 const unmatched = "unmatched"
 
-// responseTap records the response and gives each piece of it a deadline. There is none for the whole, since streams
-// are long. Handlers reach the connection through Unwrap.
+// responseTap records the response and gives each piece of it a deadline. There is no deadline for the whole, since
+// streams are long. Handlers reach the connection through Unwrap.
 type responseTap struct {
 	http.ResponseWriter
 	control  *http.ResponseController

@@ -19,7 +19,7 @@ func needed(r *http.Request) error {
 	case says:
 		return who.Need(route.Rights()...)
 	case who.Rights != nil:
-		return mapping.Errorf(mapping.Forbidden, codeForbidden, "%q has rights by name, and none of them is for this path.", who.ID)
+		return mapping.Errorf(mapping.Forbidden, codeForbidden, "%q has only certain rights, and none of them is for this path.", who.ID)
 	}
 	return nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// router sends requests to their handlers.
+// router dispatches requests to their handlers.
 type router struct {
 	refuser
 	ops operations
 	mux *mux.Router
 }
 
-// newRouter returns a router with the routes that mount adds, if it is not nil. It does not clean paths, which would
-// respond with 301 and turn a POST into a GET; guard.Path refuses such paths. Variables are matched after decoding,
-// which is unambiguous because encoded slashes are refused, too.
+// newRouter returns a router with the routes that mount adds, if it is not nil. It does not clean paths: a redirect
+// with 301 would turn a POST into a GET. guard.Path refuses such paths. Variables are matched after decoding, which is
+// unambiguous because encoded slashes are refused, too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) *router {
 	t := &router{f, ops, mux.NewRouter().SkipClean(true)}
 	t.mux.Use(func(next http.Handler) http.Handler { return &atRoute{t, next} })
@@ -36,7 +36,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mux.ServeHTTP(w, r)
 }
 
-// atRoute is around the handler of a route, because the route is only known within the router.
+// atRoute wraps the handler of a route, because the route is known only within the router.
 type atRoute struct {
 	*router
 	next http.Handler

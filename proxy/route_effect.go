@@ -12,7 +12,7 @@ import (
 // is used only for the few requests that need it.
 type routeEffect struct {
 	routes *mux.Router
-	does   func(method, route, path string) (adapter.Effect, bool) // nil: no route has a known effect
+	does   func(method, route, path string) (adapter.Effect, bool) // nil if no route has a known effect
 }
 
 // verb returns the verb of the route that will handle the request, or "" if it is unknown.

@@ -24,6 +24,6 @@ func TestRunOf(t *testing.T) {
 		}
 	}
 	if got := (&accessLog{}).runOf(http.Header{}, "/runs/"+run); got != "" {
-		t.Errorf("where no path names one: %q", got)
+		t.Errorf("if no path names a run: %q", got)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 const bobsKey = "bob-0123456789abcdef"
 
-// streaming are routes, one of which responds as long as its request continues. begun receives each request, and over
-// the reason for its end.
+// streaming adds routes, one of which responds for as long as its request continues. begun receives each request, and
+// over the reason for its end.
 func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
 	return func(r *mux.Router) {
 		r.HandleFunc("/stream/{who}", func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestReconfigure(t *testing.T) {
 			t.Errorf("bob's stream ended by %v", cause)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("bob's stream goes on")
+		t.Fatal("bob's stream continues")
 	}
 	for _, x := range []struct {
 		key, method, path, body string
@@ -95,7 +95,7 @@ func TestReconfigure(t *testing.T) {
 	}
 	use()
 	if got := g.do(t, "GET", "/threads/1", "", "X-Api-Key", "guess-0123456789-new"); got.status != 429 {
-		t.Errorf("a guess after another reload: %d, as if nothing had been before", got.status)
+		t.Errorf("a guess after another reload: %d, as if there had been none before", got.status)
 	}
 	if got := g.do(t, "GET", "/healthz2", "", "X-Api-Key", aliceKey); got.status != 404 {
 		t.Errorf("a key that was right from an address where others guess: %d", got.status)
@@ -114,11 +114,11 @@ func TestReconfigureRefuses(t *testing.T) {
 	cfg := config.Default()
 	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: "sha256:no"}}
 	if _, err := g.Reconfigure(cfg, nil); err == nil {
-		t.Error("a key that cannot be read was taken")
+		t.Error("an unreadable key was accepted")
 	}
 	cfg.Auth.Keys = []config.Key{{ID: "alice", Key: aliceKey, Expires: "2020-01-01T00:00:00Z"}}
 	if _, err := g.Reconfigure(cfg, nil); err == nil || !strings.Contains(err.Error(), "nobody could call") {
-		t.Errorf("keys by which nobody could call any more are answered with %v", err)
+		t.Errorf("keys with which nobody could call any more: %v", err)
 	}
 	if got := g.do(t, "GET", "/threads/1", ""); got.status != 200 {
 		t.Errorf("afterwards: %d", got.status)

@@ -26,18 +26,18 @@ type Options struct {
 	Mount func(r *mux.Router)
 	// Faces are the dialects in whose form requests are refused.
 	Faces []Face
-	// Ready returns why the bridge cannot serve. nil: it always can. The text of an *mapping.Error is shown; other
-	// errors are only logged.
+	// Ready returns the reason why the bridge cannot serve, or nil. If Ready is nil, the bridge always can. The text of
+	// a *mapping.Error is shown. Other errors are only logged.
 	Ready func(ctx context.Context) error
-	// Drain lets running work end until ctx ends, and hands over the rest. nil: there is nothing to wait for.
+	// Drain waits for running work until ctx ends, and hands over the rest. If it is nil, there is nothing to wait for.
 	Drain func(ctx context.Context)
-	// Hop is the name of this process in mapping.HopsHeader. "": the header is not checked.
+	// Hop is the name of this process in mapping.HopsHeader. If it is "", the header is not checked.
 	Hop string
 	// Runs knows the tokens of runs. It may be nil. Store reports whether a path belongs to the long-term store, which
 	// is all that such a token may use.
 	Runs  auth.Granter
 	Store func(path string) bool
-	// Limits bound the use by keys and tenants. It may be nil.
+	// Limits limits the use by keys and tenants. It may be nil.
 	Limits Limits
 	// Audit is the log of operations. It may be nil. Does returns the effect of a route, given its template and the
 	// path of the request. ok is false if it is not an operation.
@@ -52,11 +52,11 @@ type Options struct {
 	// Public are exact paths that accept GET without a key. Their contents are the same for every bridge of this
 	// version.
 	Public map[string]http.Handler
-	// Pages are exact paths that accept GET without a key, too. Their contents depend on the visitor: see VisitOf.
+	// Pages are exact paths that also accept GET without a key. Their contents depend on the visitor: see VisitOf.
 	Pages map[string]http.Handler
-	// Browsed reports whether a path belongs to a page that people open with a key. It may be nil.
+	// Browsed reports whether a path belongs to a page that people open in a browser with a key. It may be nil.
 	Browsed func(path string) bool
-	// On are open listeners. nil: Listen opens them.
+	// On are open listeners. If it is nil, Listen opens them.
 	On *Listeners
 	// AdminRoutes are the routes of the admin listener. It may be nil.
 	AdminRoutes *AdminRoutes
@@ -81,8 +81,8 @@ type Server struct {
 	cut            context.CancelCauseFunc // ends the contexts of all requests
 }
 
-// times are the time limits of a connection. A stream has no limit for the whole: it is cut when nothing is
-// transferred.
+// times are the time limits of a connection. A stream has no limit for the whole. It is cut if nothing is transferred
+// for a while.
 type times struct {
 	header  time.Duration // to send a request's header
 	read    time.Duration // between two pieces of a body
@@ -103,7 +103,7 @@ var usualTimes = times{
 	winding: 2 * time.Second,
 }
 
-// maxHeader bounds a request's line and header, in bytes.
+// maxHeader limits a request's line and header, in bytes.
 const maxHeader = 64 << 10
 
 // ErrShutdown is the cause of request contexts that end because the bridge shuts down.
@@ -179,7 +179,7 @@ func (s *Server) connectionShares(cfg *config.Config) *shares {
 	return newShares(each)
 }
 
-// current answers each request according to the configuration in use when it arrives.
+// current handles each request according to the configuration in use when it arrives.
 type current struct{ *Server }
 
 func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -223,8 +223,8 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Run serves until ctx ends, then drains: new requests are refused, and running ones and the work behind them get
-// shutdown_grace to end. The rest is cut off. Run returns nil after that, at most 3 seconds after the grace period.
+// Run serves until ctx ends and then drains: it refuses new requests, and gives running ones and the work behind them
+// shutdown_grace to end. The rest is cut off. After that Run returns nil, at most 3 seconds after the grace period.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(); err != nil {
 		return err

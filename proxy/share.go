@@ -21,7 +21,7 @@ type shareName struct {
 	isKey       bool
 }
 
-// share is the limit of one of them. It exists while they use anything.
+// share is the limit of a key or tenant. It exists while the key or tenant uses any of it.
 type share struct {
 	*semaphore.Weighted
 	users int

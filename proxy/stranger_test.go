@@ -25,7 +25,7 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 }
 
 // A refusal names the configuration key that would allow the origin.
-func TestARefusedOriginIsToldWhatLetsItIn(t *testing.T) {
+func TestRefusedOriginIsToldTheSetting(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
 	got := g.do(t, "POST", "/threads", "", "Origin", "http://localhost:3000")

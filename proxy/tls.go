@@ -81,7 +81,7 @@ func (l *tlsListener) hand(a accepted) bool {
 	}
 }
 
-// shake counts the connection as open until net/http does.
+// shake counts the connection as open until net/http counts it.
 func (l *tlsListener) shake(raw net.Conn) {
 	l.connections.open.Add(1)
 	defer l.connections.open.Add(-1)
@@ -99,7 +99,7 @@ func (l *tlsListener) shake(raw net.Conn) {
 }
 
 const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
-	"This bridge speaks TLS here: write https:// instead of http://.\n"
+	"This bridge uses TLS: write https:// instead of http://.\n"
 
 // tellPlain responds to a client that does not use TLS.
 func tellPlain(err error) {
@@ -121,8 +121,8 @@ type certificate struct {
 	looked time.Time
 }
 
-// sums are those of the three files, or zero for a file that cannot be read. Modification times are not sufficient: the
-// target of a link may be replaced by a file with the same time.
+// sums are those of the three files, or zero for a file that cannot be read. Modification times are not sufficient,
+// because the target of a link may be replaced by a file with the same time.
 type sums [3][sha256.Size]byte
 
 // certificateQuiet is the interval between checks of the files.
@@ -163,7 +163,7 @@ func (c *certificate) read() error {
 	held := c.sums() // before they are read for use, so that a later change is noticed next time
 	pair, err := config.KeyPair(c.files.Cert, c.files.Key)
 	if err != nil {
-		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key name files in PEM, and the key must be the certificate's", err)
+		return fmt.Errorf("tls: the certificate cannot be used: %w. tls.cert and tls.key must name PEM files, and the key must belong to the certificate", err)
 	}
 	shown := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
 	if err := askClients(shown, c.files.ClientCA); err != nil {
@@ -173,8 +173,8 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// askClients requires certificates of clients, issued by the authorities in a file. It does nothing if file is "".
-// Sessions are not resumed then: a ticket would outlive the authority that it depends on.
+// askClients requires certificates of clients, issued by the authorities in a file. It does nothing if file is "". In
+// that case sessions are not resumed, because a ticket would outlive the authority on which it depends.
 func askClients(c *tls.Config, file string) (err error) {
 	if file == "" {
 		return nil

@@ -71,7 +71,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 	t.Parallel()
 	g, known := startTLS(t)
 	if !strings.HasPrefix(g.URL(), "https://") {
-		t.Errorf("it calls itself %s", g.URL())
+		t.Errorf("its URL is %s", g.URL())
 	}
 	for version, protocols := range map[string][]string{"HTTP/2.0": {"h2", "http/1.1"}, "HTTP/1.1": {"http/1.1"}} {
 		client := &http.Client{Transport: &http.Transport{
@@ -90,7 +90,7 @@ func TestTLSWithEitherVersionOfHTTP(t *testing.T) {
 	}
 }
 
-// TestTwoFramingsWithinTLS checks that framing which an intermediary could read differently is refused within TLS, too
+// TestTwoFramingsWithinTLS checks that framing that an intermediary could read differently is also refused within TLS
 // (E8).
 func TestTwoFramingsWithinTLS(t *testing.T) {
 	t.Parallel()
@@ -120,9 +120,9 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 	}
 }
 
-// TestHandshakeThatDoesNotCome checks that a client that never completes its handshake delays no other client, and that
+// TestMissingHandshake checks that a client that never completes its handshake delays no other client, and that
 // its connection counts.
-func TestHandshakeThatDoesNotCome(t *testing.T) {
+func TestMissingHandshake(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.TLS = files }, nil)
@@ -146,7 +146,7 @@ func TestHandshakeThatDoesNotCome(t *testing.T) {
 	}
 }
 
-func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
+func TestChangedCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	files, _ := certify(t, folder, 1)
@@ -199,20 +199,20 @@ func undated(t *testing.T, files ...string) {
 	}
 }
 
-func TestCertificateThatCannotBeUsed(t *testing.T) {
+func TestUnusableCertificate(t *testing.T) {
 	t.Parallel()
 	files, _ := certify(t, t.TempDir(), 1)
 	other, _ := certify(t, t.TempDir(), 2)
 	for _, bad := range []config.TLS{{Cert: files.Cert, Key: other.Key}, {Cert: files.Cert, Key: "/nonexistent"}} {
-		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key name files in PEM") {
+		if _, err := newCertificate(bad, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "tls.cert and tls.key must name PEM files") {
 			t.Errorf("%v: got %v", bad, err)
 		}
 	}
 }
 
-// TestClientsShowACertificate checks that a client needs a certificate of the current authority in tls.client_ca to
+// TestClientCertificates checks that a client needs a certificate of the current authority in tls.client_ca to
 // complete the handshake.
-func TestClientsShowACertificate(t *testing.T) {
+func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)
 	one, _ := certify(t, t.TempDir(), 2)
@@ -250,18 +250,18 @@ func TestClientsShowACertificate(t *testing.T) {
 		}
 	}
 	passes("no certificate", nil, false)
-	passes("that of another authority", &two, false)
-	passes("that of the authority", &one, true)
+	passes("a certificate of another authority", &two, false)
+	passes("a certificate of the authority", &one, true)
 	trust(two)
 	undated(t, files.ClientCA)
 	g.certificate.mu.Lock()
 	g.certificate.looked = time.Time{}
 	g.certificate.mu.Unlock()
-	passes("that of the authority before", &one, false)
-	passes("that of the new authority", &two, true)
+	passes("a certificate of the previous authority", &one, false)
+	passes("a certificate of the new authority", &two, true)
 }
 
-func TestAuthoritiesThatCannotBeUsed(t *testing.T) {
+func TestUnusableAuthorities(t *testing.T) {
 	t.Parallel()
 	files, _ := certify(t, t.TempDir(), 1)
 	for file, says := range map[string]string{"/nonexistent": "no such file", files.Key: "no certificate in PEM"} {

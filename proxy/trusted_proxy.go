@@ -26,7 +26,7 @@ func newTrustedProxies(list []string) (trustedProxies, error) {
 }
 
 // client returns the address of the request's sender: the peer, or the address reported by a trusted peer, read from
-// the right as far as the proxies are trusted. The same address is always spelled in the same way.
+// the right as far as the proxies are trusted. The same address always has the same spelling.
 func (p trustedProxies) client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || len(p) == 0 || !p.trusts(host) {

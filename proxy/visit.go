@@ -16,11 +16,11 @@ import (
 
 // Visit describes a request for one of Options.Pages or, if it has a valid key, of Options.Browsed.
 type Visit struct {
-	// URL is where the caller found the bridge, without a trailing slash. It only has letters, digits and - . _ ~ : [ ]
-	// / whatever the request's headers contain.
+	// URL is the address at which the caller reached the bridge, without a trailing slash. It contains only letters,
+	// digits and - . _ ~ : [ ] /, regardless of the request's headers.
 	URL string
-	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for another
-	// purpose. It is nil if the key is valid, or if none is needed.
+	// Fault is the reason why the request has no known caller and may use no agent: its key is missing, wrong or for
+	// another purpose. It is nil if the key is valid, or if none is needed.
 	Fault error
 }
 
@@ -32,8 +32,8 @@ func VisitOf(ctx context.Context) Visit {
 	return v
 }
 
-// visitor lets every caller see a page, whose contents depend on the principal and the visit of its request. A wrong
-// key is counted and slowed down, as elsewhere.
+// visitor shows a page to every caller. The contents depend on the principal and the visit of the request. A wrong key
+// is counted and slowed down, as elsewhere.
 func (g *principalGuard) visitor(r *http.Request) *http.Request {
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 	who := pass.Principal
@@ -75,8 +75,8 @@ func isPlainPrefix(prefix string) bool {
 	return len(prefix) <= 256 && prefixForm.MatchString(prefix) && path.Clean(prefix) == prefix
 }
 
-// url returns where the caller found the bridge, according to the request itself or to X-Forwarded-Proto, -Host and
-// -Prefix of a trusted proxy. It ignores parts that do not belong in a plain URL.
+// url returns the address at which the caller reached the bridge, according to the request itself or to
+// X-Forwarded-Proto, -Host and -Prefix of a trusted proxy. It ignores parts that do not belong in a plain URL.
 func (p trustedProxies) url(r *http.Request, secure bool) string {
 	scheme, host, prefix := "http", r.Host, ""
 	if secure {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestVisitURL checks that the URL is a plain one, whatever the request claims about its address.
+// TestVisitURL checks that the URL is plain, regardless of the address that the request claims.
 func TestVisitURL(t *testing.T) {
 	t.Parallel()
 	trusted, err := newTrustedProxies([]string{"10.0.0.0/8"})
@@ -59,9 +59,9 @@ func TestVisitURL(t *testing.T) {
 	}
 }
 
-// TestPagesAreSeenByAll checks that a page gets its visitor, and that a visitor with an invalid key may use no agent.
+// TestPagesNeedNoKey checks that a page gets its visitor, and that a visitor with an invalid key may use no agent.
 // Wrong keys are counted and slowed down, as elsewhere.
-func TestPagesAreSeenByAll(t *testing.T) {
+func TestPagesNeedNoKey(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, o *Options) {
 		c.Auth.Keys = []config.Key{{ID: "alice", Key: aliceKey, Agents: []string{"a"}}, {ID: "scraper", Key: "scraper-0123456789abcdef", Rights: []string{"metrics"}}}

@@ -1,18 +1,18 @@
-// A scripted stand-in for AutoGPT's Agent Protocol server, with the habits that
-// make it different from the document:
+// A scripted stand-in for AutoGPT's Agent Protocol server. It differs from the
+// document in the same ways:
 //
 //   - the first step only proposes a command; "y" or no body approves it, any
 //     other text is feedback and the command is not run;
 //   - ask_user is the one command whose answer is the text of the next step;
-//   - the last step says is_last with status "created";
-//   - lists page by page/page_size (tasks) and page/pageSize (the rest);
+//   - the last step has is_last with status "created";
+//   - lists are paged by page/page_size (tasks) and page/pageSize (the rest);
 //   - relative_path of an upload is a query parameter, the form field is ignored;
 //   - an unknown task is 500 with plain text; a step body {} is 422.
 //
 //   node agent.mjs [PORT]
 //
-// A request with "ask" has a question in it, one with "broken" never gets
-// anywhere, and each step of one with "slowly" takes 700 ms.
+// A request with "ask" causes a question, one with "broken" never
+// succeeds, and each step of one with "slowly" takes 700 ms.
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,7 +20,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const tasks = [];
 const stamp = () => new Date().toISOString().replace("Z", "000"); // naive, no zone
 
-/** What is asked now; the conversation so far may stand before it. */
+/** The current request, which the conversation so far may precede. */
 const now = (input) => input.split("Current request:\n").at(-1);
 
 function plan(asked) {
@@ -47,7 +47,7 @@ function artifact(task, name, path, bytes, agentCreated) {
   return found;
 }
 
-/** Runs the approved command; returns its result. */
+/** Runs the approved command and returns its result. */
 function act(task, command, words, made) {
   if (command.name === "ask_user") {
     task.answer = words;

@@ -1,10 +1,10 @@
-// An agent on the official JavaScript SDK (npm agent-protocol): three steps,
+// An agent on the official JavaScript SDK (npm agent-protocol) with three steps:
 // the second writes an artifact, the third is the last.
 //
 //   node agent.mjs [PORT]
 //
-// The request decides further: "fail" breaks at the second step, "slow N" lets
-// the second step take N milliseconds, "forever" never ends, "no file" writes none.
+// The request may change this: "fail" fails in the second step, with "slow N"
+// the second step takes N milliseconds, "forever" never ends, "no file" writes none.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -36,12 +36,12 @@ function write(taskID, name, text) {
 }
 
 async function taskHandler(taskID, input) {
-  // What is asked now; the conversation so far may stand before it.
+  // The current request, which the conversation so far may precede.
   const now = (input ?? "").split("Current request:\n").at(-1);
   let n = 0;
   return async (said) => {
     n += 1;
-    await pause(Number(process.env.E2E_STEP_MS ?? 0)); // for clients that expect an agent to take its time
+    await pause(Number(process.env.E2E_STEP_MS ?? 0)); // for clients that expect a slow agent
     if (n === 1) {
       const given = uploads(taskID).join(" ");
       return { name: "think", output: `asked: ${input}${given && ` given: ${given}`}` };

@@ -1,11 +1,11 @@
-// deep: a deep agent that has a subagent look something up. Its model needs no network: it says what the script has next.
+// deep: a deep agent that delegates a lookup to a subagent. Its model needs no network: it follows a script.
 import { AIMessage } from "@langchain/core/messages";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { createDeepAgent } from "deepagents";
 import { tool } from "langchain";
 import { z } from "zod";
 
-/** A model that answers by what was said last. */
+/** A model whose answer depends on the last message. */
 class Scripted extends BaseChatModel {
   constructor(answer) {
     super({});

@@ -1,5 +1,5 @@
-// Small graphs that need no model and no network. Each shows one thing that a
-// bridge has to carry; the end-to-end tests say which.
+// Small graphs that need no model and no network. Each has one feature that a
+// bridge must support; see the end-to-end tests.
 import { AIMessage } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import {
@@ -17,7 +17,7 @@ import { registry } from "@langchain/langgraph/zod";
 import { SwarmState, createSwarm } from "@langchain/langgraph-swarm";
 import { z } from "zod";
 
-/** The text of the newest human message, "" without one. */
+/** The text of the newest human message, or "" if there is none. */
 function request(state) {
   const human = state.messages.filter((m) => m.getType() === "human").at(-1);
   if (human == null) return "";
@@ -26,13 +26,13 @@ function request(state) {
     : human.content.map((part) => part.text ?? "").join("");
 }
 
-/** Lets a chat model that knows one sentence say it, token by token. */
+/** Streams one sentence from a chat model, token by token. */
 async function say(text, config) {
   const model = new FakeListChatModel({ responses: [text] });
   return { messages: [await model.invoke("go on", config)] };
 }
 
-/** Waits, and stops waiting when the run is cancelled. */
+/** Waits until the time is over or the run is cancelled. */
 function wait(ms, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
@@ -57,8 +57,8 @@ export const chat = new StateGraph(MessagesAnnotation)
   .addEdge("answer", END)
   .compile();
 
-// files: values.files in the shapes deepagents uses. One file is new and then
-// changed, one comes and goes (null deletes it), one repeats the request.
+// files: values.files in the forms that deepagents uses. One file is new and then
+// changed, one is created and deleted (by null), one repeats the request.
 const FilesState = Annotation.Root({
   ...MessagesAnnotation.spec,
   files: Annotation({
@@ -105,9 +105,9 @@ export const files = new StateGraph(FilesState)
   .addEdge("finish", END)
   .compile();
 
-// ask: stops with a HumanInterrupt (the shape agent inboxes show as a card)
-// and goes on with whatever the person answered. It takes as many milliseconds
-// before as the first number in the request, none without one.
+// ask: stops with a HumanInterrupt (the form that agent inboxes show as a card)
+// and continues with the user's answer. Before that it waits for as many milliseconds
+// as the first number in the request, if there is one.
 export const ask = new StateGraph(MessagesAnnotation)
   .addNode("prepare", async (state, config) => {
     await wait(Number(/\d+/.exec(request(state))?.[0] ?? 0), config.signal);
@@ -130,7 +130,7 @@ export const ask = new StateGraph(MessagesAnnotation)
   .addEdge("done", END)
   .compile();
 
-// both: two nodes ask at once; the second says by a schema what it wants to hear.
+// both: two nodes ask concurrently; the second gives a schema for the answer.
 export const both = new StateGraph(MessagesAnnotation)
   .addNode("colour", () => ({ messages: [new AIMessage(`colour: ${interrupt("Which colour?")}`)] }))
   .addNode("days", () => {
@@ -141,14 +141,14 @@ export const both = new StateGraph(MessagesAnnotation)
   .addEdge(START, "days")
   .compile();
 
-// many: three tasks of one node ask at once.
+// many: three tasks of one node ask concurrently.
 export const many = new StateGraph(MessagesAnnotation)
   .addNode("ask", ({ about }) => ({ messages: [new AIMessage(`${about}: ${interrupt(about)}`)] }))
   .addConditionalEdges(START, () => ["size", "shape", "price"].map((about) => new Send("ask", { about, messages: [] })), ["ask"])
   .addEdge("ask", END)
   .compile();
 
-// fail: one good step, then an exception.
+// fail: one successful step, then an exception.
 export const fail = new StateGraph(MessagesAnnotation)
   .addNode("begin", () => ({ messages: [new AIMessage("so far so good")] }))
   .addNode("break", () => {
@@ -159,8 +159,8 @@ export const fail = new StateGraph(MessagesAnnotation)
   .addEdge("break", END)
   .compile();
 
-// slow: three steps that take as many milliseconds together as the first
-// number in the request, 1500 without one.
+// slow: three steps that together take as many milliseconds as the first
+// number in the request, or 1500 without one.
 function pause(name) {
   return async (state, config) => {
     const total = Number(/\d+/.exec(request(state))?.[0] ?? 1500);
@@ -188,7 +188,7 @@ export const nested = new StateGraph(MessagesAnnotation)
   .addEdge("outer", END)
   .compile();
 
-// told: says what it is told beside its state.
+// told: outputs the parts of its input other than the state.
 export const told = new StateGraph(MessagesAnnotation)
   .addNode("tell", (_, { configurable, context, metadata, tags, store }) => {
     const own = Object.fromEntries(Object.entries(configurable).filter(([name]) => !/^(__|checkpoint)/.test(name)).sort());
@@ -198,7 +198,7 @@ export const told = new StateGraph(MessagesAnnotation)
   .addEdge("tell", END)
   .compile();
 
-// typed: states with schemas, so that the server can tell them; it cannot find those of plain JavaScript.
+// typed: states with schemas that the server can return; it cannot find those of plain JavaScript.
 const Said = z.object({ messages: z.array(z.any()).register(registry, MessagesZodMeta) });
 const Typed = Said.extend({ answer: z.string().optional() });
 const inside = new StateGraph(Typed)
@@ -214,7 +214,7 @@ export const typed = new StateGraph({ state: Typed, input: Said, context: z.obje
   .addEdge("say", END)
   .compile();
 
-// swarm: two agents of which one answers, until it hands over to the other.
+// swarm: two agents. One answers until it hands over to the other.
 const member = (name, other) => new StateGraph(SwarmState)
   .addNode("speak", (state, config) => {
     if (!request(state).includes(other)) return say(`${name} here`, config);
@@ -224,7 +224,7 @@ const member = (name, other) => new StateGraph(SwarmState)
   .compile({ name });
 export const swarm = createSwarm({ agents: [member("ada", "bob"), member("bob", "ada")], defaultActiveAgent: "ada" }).compile();
 
-// spoken: one sentence, a token every 20 milliseconds, so that a page can be seen writing it.
+// spoken: one sentence, with a token every 20 milliseconds, so that it appears on a page gradually.
 export const spoken = new StateGraph(MessagesAnnotation)
   .addNode("answer", async (_, config) => {
     const model = new FakeListChatModel({ responses: ["one token after another"], sleep: 20 });
@@ -238,7 +238,7 @@ const steps = () => new StateGraph(Annotation.Root({ ...MessagesAnnotation.spec,
 export const steps150 = steps();
 export const bound150 = steps().withConfig({ recursionLimit: 10000 });
 
-// inner: a graph two levels deep that asks at the bottom, in front of a node that does not.
+// inner: a graph with two inner levels that asks at the lowest one, before a node that does not ask.
 const bottom = new StateGraph(MessagesAnnotation)
   .addNode("think", () => ({ messages: [new AIMessage({ content: "thinking", id: "thought" })] }))
   .addNode("question", (state) => ({ messages: [new AIMessage({ content: `${state.messages.length} messages, told: ${interrupt("How deep?")}`, id: "told" })] }))
@@ -261,7 +261,7 @@ export const inner = new StateGraph(MessagesAnnotation)
   .addEdge("last", END)
   .compile();
 
-// keeper: keeps what it is told in its store, and says what it finds there.
+// keeper: stores its input in its store and outputs the stored items.
 export const keeper = new StateGraph(MessagesAnnotation)
   .addNode("keep", async (state, config) => {
     const text = request(state);

@@ -1,6 +1,6 @@
-// Puts items into LangGraph JS's store in memory and searches them by meaning, with
-// the embeddings of an endpoint, and prints how long a search takes (ms, median) and how
-// many puts a second there are:
+// Puts items into LangGraph JS's in-memory store and searches them by meaning with
+// the embeddings of an endpoint. Prints the median duration of a search in ms and the
+// number of puts per second:
 //
 //   node memory.mjs ENDPOINT ITEMS
 import { InMemoryStore } from "@langchain/langgraph-checkpoint";
@@ -26,7 +26,7 @@ const put = (i) =>
     text: "something to remember about a user, of some length",
   });
 
-// 64 at a time, as the bridge's clients are.
+// 64 at a time, like the clients of the bridge.
 async function each(from, to, work) {
   let next = from;
   await Promise.all(Array.from({ length: 64 }, async () => { while (next < to) await work(next++); }));

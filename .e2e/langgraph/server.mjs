@@ -1,10 +1,10 @@
-// A real LangGraph server over the graphs of graph.mjs and deep.mjs:
+// A real LangGraph server with the graphs of graph.mjs and deep.mjs:
 //
 //   node server.mjs [PORT] [GRAPH,GRAPH…]
 //
-// PORT 0 (the default) takes a free one. When it can be called it prints one
-// line, "listening on http://HOST:PORT". SIGTERM and SIGINT stop it. Nothing
-// survives it: its files live in a folder that is removed at the end.
+// PORT 0 (the default) selects a free one. When the server is ready it prints one
+// line, "listening on http://HOST:PORT". SIGTERM and SIGINT stop it. Its files are
+// in a folder that is removed at the end.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,8 +16,8 @@ const names = (process.argv[3] ?? "chat,files,ask,both,many,fail,slow,nested,tol
 process.env.LANGSMITH_TRACING = "false";
 process.env.LOG_LEVEL ??= "error";
 
-// The folder must lie below node_modules' parent: the server resolves the
-// graphs' packages from there.
+// The folder must be below the parent of node_modules, from which the server
+// resolves the packages of the graphs.
 mkdirSync(join(here, "..", "tmp"), { recursive: true });
 const cwd = mkdtempSync(join(here, "..", "tmp", "langgraph-"));
 const fileOf = (name) => relative(cwd, join(here, name === "deep" ? "deep.mjs" : "graph.mjs"));
@@ -30,8 +30,8 @@ const options = {
   graphs: Object.fromEntries(names.map((name) => [name, `${fileOf(name)}:${name}`])),
 };
 
-// preload.mjs reads the options from the last argument. It is not exported by
-// its package, so it is found beside the server.
+// preload.mjs reads the options from the last argument. Its package does not
+// export it, so it is found next to the server.
 process.argv.push(JSON.stringify(options));
 const serverURL = import.meta.resolve("@langchain/langgraph-api/server");
 await import(new URL("./preload.mjs", serverURL));

@@ -60,7 +60,7 @@ export async function setLatest(ctx) {
   await refuses(ctx.sdk.assistants.setLatest(assistant_id, 7), 404, "version_not_found");
 }
 
-/** An assistant of the caller's over the agent; made again it is another one. */
+/** Creates an assistant of the caller for the agent; each call creates another one. */
 function made(ctx, more = {}) {
   return ctx.sdk.assistants.create({ graphId: ctx.agent, name: `my ${ctx.agent}`, metadata: { mark: crypto.randomUUID() }, ...more });
 }

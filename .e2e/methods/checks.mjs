@@ -1,4 +1,4 @@
-// What the rows of all clients use.
+// Helpers for the rows of all clients.
 import assert from "node:assert/strict";
 
 /** Collects a stream. */
@@ -20,14 +20,14 @@ export async function failure(promise) {
     try {
       body = JSON.parse(text);
     } catch {
-      // not ours; the checks say so
+      // not ours; the checks report it
     }
     return { status, ...body };
   }
   throw new assert.AssertionError({ message: `it was answered: ${JSON.stringify(answer)}` });
 }
 
-/** Checks that a call is refused so. */
+/** Checks that a call is refused with this status and code. */
 export async function refuses(promise, status, code) {
   const got = await failure(promise);
   assert.deepEqual([got.status, got.code], [status, code], JSON.stringify(got));
@@ -37,7 +37,7 @@ export async function refuses(promise, status, code) {
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 export const nobody = "00000000-0000-4000-8000-000000000000";
 
-/** A moment within the last minutes. */
+/** Checks a time within the last minutes. */
 export function recent(text) {
   const age = Date.now() - Date.parse(text);
   assert.ok(age > -5000 && age < 600_000, `${text} is not now`);

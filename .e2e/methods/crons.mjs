@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isUUID, nobody, recent, refuses } from "./checks.mjs";
 
-const yearly = "0 0 1 1 *"; // far off, so that none comes due here
+const yearly = "0 0 1 1 *"; // far in the future, so that none becomes due here
 
 async function made(ctx, more = {}) {
   return ctx.sdk.crons.create(ctx.agent, { schedule: yearly, input: ctx.says("hello"), ...more });

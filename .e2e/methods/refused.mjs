@@ -10,7 +10,6 @@ export const refusals = {
     status: 404, code: "not_supported",
     call: ({ sdk, agent }) => sdk["~ui"].getComponent(agent, "card"),
   },
-  "threads.stream": { later: "it speaks the streaming protocol, which is not served yet" },
 };
 
 export const refused = (row, ctx) => refuses(row.call(ctx), row.status, row.code);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { collect, isUUID, nobody, ranWell, recent, refuses } from "./checks.mjs";
 
-const later = { afterSeconds: 600 }; // stays pending as long as a test may take
+const later = { afterSeconds: 600 }; // stays pending for longer than a test
 
 async function fresh(ctx, input = "hello", more = {}) {
   const { thread_id } = await ctx.sdk.threads.create();

@@ -123,7 +123,7 @@ export async function updateState(ctx) {
   assert.equal(after.metadata.source, "update");
   assert.deepEqual([after.values.messages.length, after.values.messages.at(-1).id, after.values.messages.at(-1).content],
     [ctx.messages + 1, note.id, "a note"]);
-  // Forked from the first: what came since is not there.
+  // Forked from the first: later changes are missing.
   await ctx.sdk.threads.updateState(thread_id, { values: { messages: [note] }, checkpointId: before.parent_checkpoint.checkpoint_id });
   const forked = await ctx.sdk.threads.getState(thread_id);
   assert.deepEqual(forked.parent_checkpoint, before.parent_checkpoint);
@@ -146,7 +146,7 @@ export async function getHistory(ctx) {
   assert.equal(inputs.length, 2, "the root, and the input");
 }
 
-/** Frames of a thread's stream, from its start until two of its runs have been told of to their ends. */
+/** Frames of a thread's stream, from its start until the ends of two runs. */
 async function follow(ctx, thread_id, streamMode) {
   const leave = new AbortController();
   const frames = [];
@@ -185,4 +185,18 @@ export async function joinStream(ctx) {
   assert.deepEqual(states.map((f) => f.event), Array(3).fill("state_update"), "two runs and an update by hand");
   assert.deepEqual(states[1].data.state.values, values);
   await refuses(collect(threads.joinStream(nobody)), 404, "thread_not_found");
+}
+
+export async function stream(ctx) {
+  const thread = ctx.sdk.threads.stream({ assistantId: ctx.agent });
+  try {
+    await thread.run.start({ input: ctx.says("hello") });
+    const { messages } = await thread.output;
+    assert.equal(messages.length, ctx.messages);
+    assert.match(messages.at(-1).content, ctx.last);
+    const { values } = await ctx.sdk.threads.getState(thread.threadId);
+    assert.deepEqual(messages.map((m) => [m.id, m.content]), values.messages.map((m) => [m.id, m.content]));
+  } finally {
+    await thread.close();
+  }
 }

@@ -1,4 +1,4 @@
-// Assistants, and what a server says of itself.
+// Assistants, and the server's information about itself.
 import { nobody, says, tried } from "./caller.mjs";
 
 const drawn = ["chat", "ask", "fail", "both", "nested"];

@@ -1,4 +1,4 @@
-// A client that records its calls and their answers, in the order of the calls.
+// A client that records its calls and their responses, in the order of the calls.
 import { Client } from "@langchain/langgraph-sdk";
 import { frames, until } from "../http.mjs";
 
@@ -25,7 +25,7 @@ export function caller(base) {
   return {
     sdk, quiet, calls, mark: crypto.randomUUID(), until,
 
-    /** One call without the SDK, and its body; a text is sent as it is. */
+    /** One call without the SDK and its body; a text is sent unchanged. */
     async call(method, path, body, headers = {}) {
       const sent = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
       await keeping(base + path, { method, headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers }, ...sent });
@@ -33,12 +33,12 @@ export function caller(base) {
       return frames ?? data;
     },
 
-    /** A new thread's id. */
+    /** Creates a thread and returns its id. */
     async thread(payload) {
       return (await sdk.threads.create(payload)).thread_id;
     },
 
-    /** A new thread on which a graph has run with this input. */
+    /** Creates a thread on which a graph has run with this input. */
     async ran(graph, input, more = {}) {
       const { thread_id } = await sdk.threads.create();
       await sdk.runs.wait(thread_id, graph, { input, raiseError: false, ...more });
@@ -50,7 +50,7 @@ export function caller(base) {
       return until(`status ${wanted}`, () => quiet.runs.get(thread, run), (r) => wanted.includes(r.status), 60_000);
     },
 
-    /** The calls and their answers, once all have arrived. */
+    /** The calls and their responses, when all have arrived. */
     recorded() {
       return Promise.all(calls.map(async ({ read, ...one }) => ({ ...one, ...await read })));
     },
@@ -63,7 +63,7 @@ async function read(response) {
   try {
     text = await response.text();
   } catch {
-    // a stream that its reader left
+    // the reader has left the stream
   }
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) return { frames: frames(text) };
   try {
@@ -73,7 +73,7 @@ async function read(response) {
   }
 }
 
-/** The input of a person's words; its id is the same at every server. */
+/** An input with a user's message; its id is the same on every server. */
 export const says = (content, n = 1) => ({ messages: [{ type: "human", content, id: `${`${n}`.repeat(8)}-1111-4111-8111-111111111111` }] });
 
 /** Collects a stream. */
@@ -83,7 +83,7 @@ export async function collect(stream) {
   return list;
 }
 
-/** Waits for a call that may be refused: the answer is compared, whatever it is. */
+/** Waits for a call that may be refused. The response is compared in either case. */
 export const tried = (call) => call.catch(() => undefined);
 
 export const nobody = "00000000-0000-4000-8000-000000000000";

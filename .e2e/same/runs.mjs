@@ -1,9 +1,9 @@
-// Runs: made, listed, waited for, joined, cancelled; one on top of the other; with and without a thread.
+// Runs: created, listed, waited for, joined and cancelled; concurrent ones on a thread; with and without a thread.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { nobody, says, tried } from "./caller.mjs";
 
-/** A thread with a run that has done the first of its nodes and works at the second. */
+/** A thread with a run that has finished its first node and is executing the second. */
 async function working({ thread, sdk, quiet, until }) {
   const id = await thread();
   const { run_id } = await sdk.runs.create(id, "slow", { input: says("6000") });
@@ -11,7 +11,7 @@ async function working({ thread, sdk, quiet, until }) {
   return { id, run_id };
 }
 
-/** A thread with a run that works, and a second one that is made then; both are waited for. */
+/** A thread with an active run and a second one created meanwhile; waits for both. */
 async function twice(c, multitaskStrategy) {
   const { id, run_id: first } = await working(c);
   const second = await tried(c.sdk.runs.create(id, "slow", { input: says("30", 2), multitaskStrategy }));

@@ -1,4 +1,4 @@
-// States: read, updated and gone back to; histories; supersteps.
+// States: reading, updating and returning to them; histories; supersteps.
 import { nobody, says, tried } from "./caller.mjs";
 
 const note = (content, n = 9) => ({ messages: [{ type: "ai", content, id: `${`${n}`.repeat(8)}-2222-4222-8222-222222222222` }] });

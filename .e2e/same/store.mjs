@@ -1,4 +1,4 @@
-// The long-term store, and what only LangGraph's Python server has.
+// The long-term store, and features that only LangGraph's Python server has.
 import { nobody, says, tried } from "./caller.mjs";
 
 export const store = {

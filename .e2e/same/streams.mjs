@@ -1,4 +1,4 @@
-// Streams: every mode alone, all of them together, of graphs of all kinds; streams that are joined.
+// Streams of all kinds of graphs: every mode separately, all modes together; joined streams.
 import { collect, nobody, says, tried } from "./caller.mjs";
 
 const modes = ["values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints", "tools"];
@@ -10,7 +10,7 @@ const kinds = {
   "a graph in a graph, with its subgraphs": { graph: "nested", stream_subgraphs: true },
 };
 
-/** Streams a run on a thread of its own; the ids in all modes are those of the history. */
+/** Streams a run on a new thread; the ids in all modes are those of the history. */
 const streamed = ({ graph, ...more }, stream_mode) => async ({ thread, call, sdk }) => {
   const id = await thread();
   await call("POST", `/threads/${id}/runs/stream`, { assistant_id: graph, input: says("hi"), stream_mode, ...more });

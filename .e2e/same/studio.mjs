@@ -1,5 +1,5 @@
-// What LangGraph Studio calls, as its page does: from its own origin, with bodies that it names text, for which a browser
-// asks no leave.
+// The requests of LangGraph Studio's page: from its own origin, with bodies declared as text, for which browsers send no
+// preflight request.
 import { says } from "./caller.mjs";
 
 const headers = { origin: "https://smith.langchain.com", "x-auth-scheme": "langsmith", "content-type": "text/plain;charset=UTF-8" };

@@ -1,4 +1,4 @@
-// Threads: made, read, changed, found, copied and deleted.
+// Threads: created, read, changed, searched, copied and deleted.
 import { nobody, says, tried } from "./caller.mjs";
 
 export const threads = {

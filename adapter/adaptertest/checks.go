@@ -60,7 +60,7 @@ func (s Suite) testYieldFalse(t *testing.T) {
 
 func (s Suite) testContext(t *testing.T) {
 	noLeaks(t)
-	reason := errors.New("the test has seen enough")
+	reason := errors.New("the test has enough events")
 	ctx, cancel := context.WithCancelCause(bounded(t))
 	b, done := s.dial(t, Serve(t, s.Hangs()).URL), make(chan Trace, 1)
 	go func() {
@@ -97,8 +97,7 @@ func (s Suite) testEndedContext(t *testing.T) {
 	}
 }
 
-// testAfter stops a run after each of its events in turn. A backend that knows only the logged events then continues
-// it.
+// testAfter stops a run after each of its events in turn. A new backend then continues it from the logged events.
 func (s Suite) testAfter(t *testing.T) {
 	whole := s.Works()
 	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
@@ -125,8 +124,8 @@ func (s Suite) testAfter(t *testing.T) {
 	}
 }
 
-// testPermit withdraws the permit at each of its checks in turn, of which there are two per call. Nothing may be sent
-// after that, and the run must end with the reason.
+// testPermit withdraws the permit at each of its checks in turn. There are two checks per call. Nothing may be sent
+// after the withdrawal, and the run must end with its reason.
 func (s Suite) testPermit(t *testing.T) {
 	reason := errors.New("the lease is over")
 	for granted := int64(0); ; granted++ {
@@ -151,9 +150,9 @@ func (s Suite) testPermit(t *testing.T) {
 		if sent.Load() > granted/2 {
 			t.Errorf("%d calls were sent, want %d", sent.Load(), granted/2)
 		}
-		if asked.Load() <= granted { // granted for the whole run
+		if asked.Load() <= granted { // the permit held for the whole run
 			if asked.Load() == 0 || tr.Err != nil {
-				t.Errorf("the permit was asked %d times; error %v", asked.Load(), tr.Err)
+				t.Errorf("the permit was checked %d times; error %v", asked.Load(), tr.Err)
 			}
 			return
 		}

@@ -25,7 +25,7 @@ type Files struct {
 
 var _ adapter.Files = (*Files)(nil)
 
-// NewFiles returns Files with the given files, path to content, as uploads of a person.
+// NewFiles returns Files with the given contents by path, as if clients had uploaded them.
 func NewFiles(uploads map[string]string) *Files {
 	f := &Files{rows: map[string]mapping.Artifact{}, bytes: map[string][]byte{}}
 	for path, content := range uploads {
@@ -34,7 +34,7 @@ func NewFiles(uploads map[string]string) *Files {
 	return f
 }
 
-// List returns the files in order of their paths.
+// List returns the files, sorted by path.
 func (f *Files) List(context.Context) ([]mapping.Artifact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *Files) Content(path string) (string, bool) {
 	return string(f.bytes[a.ID]), ok
 }
 
-// Saves returns how many calls of Save succeeded.
+// Saves returns the number of successful calls of Save.
 func (f *Files) Saves() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 // after its time limit. Safe for concurrent use once it serves; its fields must be set before.
 type Gateway struct {
 	Agent Peer
-	// Watches selects the requests to count; nil: all except GET.
+	// Watches selects the requests to count. If it is nil, all requests except GETs are counted.
 	Watches func(*http.Request) bool
-	Nth     int // number of the counted request to respond to; 0: the first
+	Nth     int // number of the counted request to respond to; 0 means the first
 	Status  int
-	// Keeps: the request does not reach the agent. Otherwise the agent executes it before the gateway responds.
+	// Keeps prevents the request from reaching the agent. Otherwise the agent executes it before the gateway responds.
 	Keeps bool
 
 	mu       sync.Mutex

@@ -22,10 +22,10 @@ import (
 // Patience limits every wait of a test.
 const Patience = time.Minute
 
-// Canary is sent as a credential with every call and must not appear anywhere else.
+// Canary is the credential sent with every call. It must not appear anywhere else.
 const Canary = "canary-7f3a91c2"
 
-// Ids of the task made by NewTask.
+// Ids in the task that NewTask returns.
 const (
 	RunID    = "0190c9a2-0000-7000-8000-000000000001"
 	TaskID   = "0190c9a2-0000-7000-8000-000000000002"
@@ -80,7 +80,7 @@ func Serve(t *testing.T, h http.Handler) *httptest.Server {
 	return srv
 }
 
-// Trace contains everything yielded by one run.
+// Trace contains everything that one run yielded.
 type Trace struct {
 	Events []mapping.Event
 	Err    error
@@ -130,7 +130,7 @@ func (tr Trace) Code() string {
 	return ""
 }
 
-// checkShape checks the properties of every trace.
+// checkShape checks the properties that every trace must have.
 func checkShape(t *testing.T, tr Trace) {
 	t.Helper()
 	linked, ends := false, 0

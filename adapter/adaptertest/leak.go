@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for a package's TestMain. It runs the tests and then the functions in after, and fails if a goroutine of the
-// tests is left.
+// Main is for a package's TestMain. It runs the tests and then the functions in after, and fails if the tests leave a
+// goroutine running.
 func Main(m *testing.M, after ...func()) {
 	WaitTogether()
 	goleak.VerifyTestMain(patient{m, after})
@@ -32,7 +32,7 @@ func (p patient) Run() int {
 	return code
 }
 
-// settle returns when no goroutines are left except those of the options, or after Patience.
+// settle returns when only goroutines allowed by the options are left, or after Patience.
 func settle(but ...goleak.Option) {
 	for late := time.Now().Add(Patience); goleak.Find(but...) != nil && time.Now().Before(late); {
 	}

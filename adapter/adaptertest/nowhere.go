@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Nowhere returns an address where no server listens until the test ends, because it is one end of a connection. A port
-// that was only closed could be assigned to another server.
+// Nowhere returns an address where no server listens until the test ends, because it is one end of a connection. A
+// closed port could be assigned to another server.
 func Nowhere(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// atOnce is the minimum number of tests of a package that run concurrently: most of the time they wait for time limits,
-// not for a processor.
+// atOnce is the minimum number of tests of a package that run concurrently. They spend most of the time waiting for
+// time limits, not for a processor.
 const atOnce = 8
 
 // WaitTogether makes tests of this binary that mostly wait run concurrently, unless the command line limits their

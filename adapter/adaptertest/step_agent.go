@@ -22,7 +22,7 @@ const (
 	Old     Kind = "old"     // before September 2023: /agent/tasks, lists of ids, uri
 
 	OldForge Kind = "forge 2023" // forge with uri, empty lists for unknown ids, errors as {"error"}
-	Smol     Kind = "smol"       // on the Python SDK: all steps are planned after the first, no empty input
+	Smol     Kind = "smol"       // on the Python SDK: plans all steps after the first; refuses an empty input
 	Evo      Kind = "evo"        // evo.ninja, on the JavaScript SDK: quoted outputs, a new artifact at every write and read
 )
 
@@ -61,7 +61,7 @@ const (
 	Overloaded   Fault = "overloaded"    // 429 with Retry-After
 	Redirect     Fault = "redirect"      // 302 to another server
 	Huge         Fault = "huge"          // more than the limit of an event
-	CreateDies   Fault = "create dies"   // a task is created, then the connection closes
+	CreateDies   Fault = "create dies"   // the task is created, then the connection closes
 	CreateUnsaid Fault = "create unsaid" // the connection closes before a task is created
 )
 
@@ -71,9 +71,9 @@ type ScriptStep struct {
 	Additional string // additional_output as JSON; "" is null
 	Last       bool
 	Files      [][2]string // path, content
-	Rewrites   [][2]string // like Files, for existing files; neither the step nor their ids and times show it
+	Rewrites   [][2]string // like Files, for existing files; not visible in the step or in their ids and times
 	Fault      Fault       // occurs once, at the first request for the step
-	Repeat     bool        // any number of times
+	Repeat     bool        // repeated any number of times
 }
 
 // Counts are the numbers of requests to a StepAgent.
@@ -137,7 +137,8 @@ func (a *StepAgent) Counts() Counts {
 // Work returns the number of steps executed.
 func (a *StepAgent) Work() int { return a.Counts().Steps }
 
-// Done returns the ids of the agent's tasks, and of its steps as task id, slash, step id, as far as it remembers them.
+// Done returns the ids of the agent's tasks, and of its steps in the form task id, slash, step id, as far as it
+// remembers them.
 func (a *StepAgent) Done() (list []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +165,7 @@ func (a *StepAgent) Creates() []string {
 	return append([]string(nil), a.bodies...)
 }
 
-// Received returns the agent's content of a file in its newest task.
+// Received returns the agent's content for a file in its newest task.
 func (a *StepAgent) Received(path string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -308,7 +309,7 @@ func (a *StepAgent) id(format string, n int) string {
 	return fmt.Sprintf(format, n)
 }
 
-// plan returns a step that waits to be requested. The Python SDK lists such steps, too, with is_last already set.
+// plan returns a step that has not been requested yet. The Python SDK also lists such steps, with is_last already set.
 func (a *StepAgent) plan(t *stepTask, n int) *stepRow {
 	script := a.scriptOf(t)
 	s := script[min(n, len(script)-1)]

@@ -136,7 +136,7 @@ func (a *StepAgent) upload(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	at := path.Join(r.FormValue("relative_path"), header.Filename)
 	if a.Kind.Family() == Forge || a.Kind == AutoGPT {
-		// Only the query counts, and it may contain the whole path.
+		// Only the query is used. It may contain the whole path.
 		if at = r.URL.Query().Get("relative_path"); !strings.HasSuffix(at, header.Filename) {
 			at = path.Join(at, header.Filename)
 		}

@@ -213,7 +213,7 @@ func (a *StepAgent) listSteps(w http.ResponseWriter, r *http.Request, id string)
 	a.writeList(w, r, "steps", objects, ids)
 }
 
-// settle ends a step that outlived its connection after it was queried a few times.
+// settle ends a step that outlived its connection, once the step was queried a few times.
 func (a *StepAgent) settle(t *stepTask) {
 	if a.polls--; a.polls > 0 {
 		return

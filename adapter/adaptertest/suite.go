@@ -14,21 +14,21 @@ type Peer interface {
 	Work() int
 }
 
-// Failure is a peer whose run must end in an error of one code.
+// Failure is a peer whose run must end in an error with the given code.
 type Failure struct {
 	Name string
 	Peer func() Peer
 	Code string
 }
 
-// Suite describes a dialect to check its backend. Every field except Asks and Fails is required.
+// Suite describes a dialect whose backend is to be checked. Every field except Asks and Fails is required.
 type Suite struct {
 	Dial func(adapter.Upstream) (adapter.Backend, error)
-	// Works makes at least three outputs and succeeds.
+	// Works returns a peer that makes at least three outputs and succeeds.
 	Works func() Peer
-	// Asks ends with a question for a person.
+	// Asks returns a peer that ends with a question.
 	Asks func() Peer
-	// Hangs accepts the run and then sends nothing until its client disconnects.
+	// Hangs returns a peer that accepts the run and then sends nothing until its client disconnects.
 	Hangs func() Peer
 	Fails []Failure
 	// Rework is the amount of work that may be repeated when a run is continued from its log, usually none.

@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// Talker returns an address that sends said to every client that has begun its request, whatever the request, and then
-// nothing more.
+// Talker returns the address of a server that sends said to every client that has begun a request, and then nothing
+// more.
 func Talker(t testing.TB, said string) string {
 	t.Helper()
 	return accepting(t, func(c net.Conn) { tell(c, said) })
 }
 
-// Silence returns an address that accepts connections and sends nothing.
+// Silence returns the address of a server that accepts connections and sends nothing.
 func Silence(t testing.TB) string {
 	t.Helper()
 	return accepting(t, func(net.Conn) {})
 }
 
-// accepting returns an address whose connections are passed to meet and closed when the test ends.
+// accepting returns an address. Its connections are passed to meet, and closed when the test ends.
 func accepting(t testing.TB, meet func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// This file contains the differences of Aegra, a LangGraph server in Python, from LangGraph's own server: the requests
-// that it refuses (its models RunCreate, AssistantSearchRequest and the validation of metadata, version 0.10.4), and
-// that its runs do not include their metadata.
+// This file contains the differences between Aegra, a LangGraph server in Python, and LangGraph's own server. Aegra
+// refuses some requests (its models RunCreate, AssistantSearchRequest and the validation of metadata, version 0.10.4),
+// and its runs do not include their metadata.
 
 // aegraLimit is the maximum page size of a search.
 const aegraLimit = 100

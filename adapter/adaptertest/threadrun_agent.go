@@ -10,31 +10,32 @@ import (
 	"sync"
 )
 
-// ThreadPlay describes one upstream run of a scripted thread/run agent. Frames are "name data". In them and in State,
-// {{run}} and {{thread}} stand for the ids, {{checkpoint}} for one that is new for every run.
+// ThreadPlay describes one upstream run of a scripted thread/run agent. Frames have the form "name data". In them and
+// in State, {{run}} and {{thread}} stand for the ids, and {{checkpoint}} for an id that is new for every run.
 type ThreadPlay struct {
 	Frames []string
 	State  string // of the thread after the run
-	// Deep is State including the states of the graphs in its tasks. Inner contains the states of those by namespace,
-	// the newest first. History contains the states of the root including State; empty: only State.
+	// Deep is State including the states of the graphs in its tasks. Inner contains the states of these graphs by
+	// namespace, newest first. History contains the states of the root including State; if it is empty, there is only
+	// State.
 	Deep    string
 	Inner   map[string][]string
 	History []string
-	Status  string // of the run after its frames; default: success
+	Status  string // of the run after its frames; success by default
 	// CutAfter breaks the connection after a number of frames: the first number applies to the first opening of the
 	// stream, and so on. -1, or no more numbers, means not at all.
 	CutAfter []int
 	// CloseAfter is like CutAfter, but the stream ends as if it were complete.
 	CloseAfter []int
-	// Resume is where a stream opened with a Last-Event-ID continues.
+	// Resume determines where a stream opened with a Last-Event-ID continues.
 	Resume Resume
-	// NoIDs: frames have no ids.
+	// NoIDs omits the ids of frames.
 	NoIDs bool
-	// Hang: nothing follows the frames, and the run continues until it is cancelled.
+	// Hang means that nothing follows the frames and that the run continues until it is cancelled.
 	Hang bool
-	// Linger: after the run's end its stream remains open until the client disconnects.
+	// Linger keeps the stream open after the run's end until the client disconnects.
 	Linger bool
-	// LoseAnswer: the run is created, but the connection breaks before the response.
+	// LoseAnswer means that the run is created but the connection breaks before the response.
 	LoseAnswer bool
 }
 
@@ -53,7 +54,7 @@ type Canned struct {
 	Type   string // content type
 	Body   string
 	Header map[string]string
-	Times  int // how often; 0: always
+	Times  int // how often it is sent; 0 means always
 }
 
 // ThreadAgent is a scripted LangGraph server with one graph, "agent". The nth run on a thread plays the nth play, or
@@ -61,12 +62,12 @@ type Canned struct {
 // concurrent use once it serves.
 type ThreadAgent struct {
 	Plays []ThreadPlay
-	// Choose, if set, returns the play of a run for the body of its request.
+	// Choose, if set, returns the play for a run from the body of its request.
 	Choose func(body []byte) ThreadPlay
 	Canned map[string]*Canned
-	// Aegra: it refuses and omits the same as that server.
+	// Aegra makes the agent behave like that server.
 	Aegra bool
-	// NoCreate: a thread must exist before its first run (if_not_exists is not supported).
+	// NoCreate means that a thread must exist before its first run (if_not_exists is not supported).
 	NoCreate bool
 
 	mu      sync.Mutex
@@ -113,7 +114,7 @@ func (a *ThreadAgent) Work() int {
 	return a.made
 }
 
-// Done returns the ids of the agent's runs, as far as it remembers them, in no order.
+// Done returns the ids of the agent's runs, as far as it remembers them, in no particular order.
 func (a *ThreadAgent) Done() (list []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +147,7 @@ func (a *ThreadAgent) Play(plays ...ThreadPlay) {
 	a.Plays = plays
 }
 
-// Use sets the state of a thread, like a client that uses the server without the bridge.
+// Use sets the state of a thread, like a client that uses the server directly.
 func (a *ThreadAgent) Use(thread, state string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -252,7 +253,7 @@ func (a *ThreadAgent) open(id string) *scriptedThread {
 	return a.threads[id]
 }
 
-// toMake reports whether a request for a run creates its thread.
+// toMake reports whether a request for a run must create its thread.
 func (a *ThreadAgent) toMake(route string, body []byte) bool {
 	var req struct {
 		IfNotExists string `json:"if_not_exists"`
@@ -304,7 +305,7 @@ func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, th
 	}
 }
 
-// noThread writes the real server's response for an unknown thread; for new runs that is the text for a busy one.
+// noThread writes the real server's response for an unknown thread. For new runs, its text is that for a busy thread.
 func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
 	if route == "POST /threads/{t}/runs/stream" {
 		http.Error(w, "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.", http.StatusUnprocessableEntity)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// This file is the scripted agent's handling of states of graphs within its graph, as in version 1.5.1 of the
-// JavaScript LangGraph server.
+// This file handles the states of graphs within the scripted agent's graph, as version 1.5.1 of the JavaScript
+// LangGraph server does.
 
 // Namespaces of InnerPlay: the graph of the node "middle", and the graph of the node "bottom" within it.
 const (
@@ -22,7 +22,7 @@ const (
 	deepAsking = `[{"id":"` + deepID + `","value":"How deep?"}]`
 )
 
-// innerTask returns an entry of a state's tasks. For a task that is a graph, either state is its state, or checkpoint
+// innerTask returns an entry of a state's tasks. If the task is a graph, either state is its state, or checkpoint
 // contains its namespace.
 func innerTask(ns, interrupts, checkpoint, state string) string {
 	at := strings.LastIndexByte(ns, '|') + 1
@@ -35,7 +35,7 @@ func namespaced(ns string) string {
 	return `{"thread_id":"{{thread}}","checkpoint_ns":"` + ns + `"}`
 }
 
-// InnerAnswer returns the state of a graph within the agent's graph at a checkpoint of its own.
+// InnerAnswer returns the state of a graph within the agent's graph at one of its own checkpoints.
 func InnerAnswer(ns, id, values, next, tasks, step string) string {
 	return `{"values":` + values + `,"next":` + next + `,"tasks":` + tasks +
 		`,"metadata":{"graph_id":"agent","assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","thread_id":"{{thread}}","run_id":"{{run}}","checkpoint_ns":"` + ns +
@@ -117,7 +117,7 @@ type pointTold struct {
 	} `json:"metadata"`
 }
 
-// past returns the states of a namespace, the newest first. The lock must be held.
+// past returns the states of a namespace, newest first. The lock must be held.
 func (t *scriptedThread) past(ns string) (list []string) {
 	for _, r := range slices.Backward(t.runs) {
 		states := r.play.Inner[ns]

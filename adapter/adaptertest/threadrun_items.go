@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// This file is the store of the scripted agent, as in version 1.5.1 of the JavaScript LangGraph server.
+// This file implements the store of the scripted agent, as in version 1.5.1 of the JavaScript LangGraph server.
 
 // storedItem is an item of the store.
 type storedItem struct {
@@ -21,7 +21,7 @@ type storedItem struct {
 
 func (i storedItem) name() string { return strings.Join(append(slices.Clone(i.Namespace), i.Key), "/") }
 
-// Keep puts an item into the store, like a graph that runs there.
+// Keep puts an item into the store, as a graph on the server would.
 func (a *ThreadAgent) Keep(key, value string, namespace ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -2,8 +2,7 @@ package adaptertest
 
 import "strings"
 
-// The plays below are based on the output of version 1.4.6 of the JavaScript LangGraph server, reduced to the relevant
-// parts.
+// The following plays are the relevant parts of the output of version 1.4.6 of the JavaScript LangGraph server.
 
 const (
 	human  = `{"content":"hi","additional_kwargs":{},"response_metadata":{},"id":"0190c9a2-0000-7000-8000-000000000004","type":"human"}`
@@ -118,8 +117,8 @@ func HangPlay() ThreadPlay {
 	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: stateAnswer(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
-// StepPlays returns three upstream runs of one step each, as made by interrupt_after "*". At such a stop the server
-// sends no checkpoint.
+// StepPlays returns three upstream runs of one step each, as with interrupt_after "*". At such a stop the server sends
+// no checkpoint.
 func StepPlays() []ThreadPlay {
 	step := func(n, node, delta, values, next, tasks string) ThreadPlay {
 		return ThreadPlay{

@@ -114,7 +114,7 @@ func (a *ThreadAgent) cancel(w http.ResponseWriter, run *scriptedRun) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// play writes the frames from number first on and ends as scripted.
+// play writes the frames, starting with number first, and ends as scripted.
 func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scriptedRun, first int) {
 	a.mu.Lock()
 	cut, whole := at(run.play.CutAfter, run.opened), at(run.play.CloseAfter, run.opened)
@@ -150,7 +150,7 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 	}
 }
 
-// resumeAfter returns the number of the first frame of a stream that is resumed after a frame.
+// resumeAfter returns the number of the frame with which a stream continues if it is resumed after the given frame.
 func (p *ThreadPlay) resumeAfter(frame int) int {
 	switch {
 	case p.Resume == ResumeAll:

@@ -34,8 +34,8 @@ func TestObject(t *testing.T) {
 		{`{"a":"` + "\xff" + `"}`, "not valid JSON"},
 		{`{"a":"\ud800"}`, "not valid JSON"},
 		{"\xef\xbb\xbf{}", "byte order mark"},
-		{`{"a":1,"\u0061":2}`, "names one key twice (at byte 7)"},
-		{`{"a":[{"b":1,"b":2}]}`, "names one key twice (at byte 13)"},
+		{`{"a":1,"\u0061":2}`, "an object with the same key twice (at byte 7)"},
+		{`{"a":[{"b":1,"b":2}]}`, "an object with the same key twice (at byte 13)"},
 	} {
 		var got strings.Builder
 		err := body.Object([]byte(c.body), 4, func(name string, value json.RawMessage) error {
@@ -44,7 +44,7 @@ func TestObject(t *testing.T) {
 		})
 		if err == nil {
 			if got.String() != c.want {
-				t.Errorf("%q reads as %q, want %q", c.body, got.String(), c.want)
+				t.Errorf("%q was read as %q, want %q", c.body, got.String(), c.want)
 			}
 		} else if c.want == "" || !strings.Contains(err.Error(), c.want) || mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%q: %v, want %q", c.body, err, c.want)
@@ -52,8 +52,8 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// FuzzObject checks that an accepted body is an object that encoding/json reads with the same result, and that the
-// values are parts of the body.
+// FuzzObject checks that encoding/json reads an accepted body with the same result, and that values are slices of the
+// body.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":{"b":"\u0000"}} `, `{"\u0061":1,"a":2}`, `[]`, `{}{}`} {
 		f.Add([]byte(s))
@@ -105,7 +105,7 @@ func TestJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer bytes.Buffer
-		_, _ = answer.ReadFrom(conn) // an unread refused body may cause a reset of the connection
+		_, _ = answer.ReadFrom(conn) // refusing an unread body may reset the connection
 		conn.Close()
 		if !strings.Contains(answer.String(), c.want) {
 			t.Errorf("%s: %s, want %s", c.head, answer.String(), c.want)

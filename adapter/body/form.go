@@ -14,15 +14,16 @@ const (
 	maxField = 4 << 10 // maximum bytes of the field
 )
 
-// FormOverhead is how many bytes a form may be longer than its file: boundaries, part headers, other fields.
+// FormOverhead is the number of bytes allowed for a form in addition to its file: boundaries, part headers, other
+// fields.
 const FormOverhead = 1 << 20
 
-// FormParts are the names and limits of a dialect's uploads.
+// FormParts holds the part names and limits of a dialect's uploads.
 type FormParts struct {
 	File  string // the part with the file
 	Field string // a field about the file, before or after it
 	Most  int64  // maximum bytes of the file: limits.artifact
-	// Invalid returns the complaint about a part; what completes the sentence "<part> must be …".
+	// Invalid returns the error for a part. what completes the sentence "<part> must be …".
 	Invalid func(part, what string) error
 }
 
@@ -32,13 +33,13 @@ type Form struct {
 	body  io.Reader
 	parts *multipart.Reader
 	count int
-	field *string // nil until it is known
-	err   error   // why the form is invalid; final
+	field *string // nil until known
+	err   error   // the first error; final
 
 	encodes bool // the client percent-encodes every file name
 }
 
-// OpenForm checks everything that can be checked before the body is read.
+// OpenForm returns the form of a request after all checks that do not need its body.
 func OpenForm(w http.ResponseWriter, r *http.Request, of FormParts) (*Form, error) {
 	params, err := checkKind(r.Header, typeForm)
 	if err != nil {
@@ -60,8 +61,8 @@ func newForm(from io.Reader, boundary string, of FormParts) *Form {
 	return &Form{of: of, body: from, parts: multipart.NewReader(from, boundary)}
 }
 
-// Say sets a field that was given outside of the form.
-func (f *Form) Say(field string) { f.field = &field }
+// SetField sets a field that was given outside the form.
+func (f *Form) SetField(field string) { f.field = &field }
 
 // Field returns the value of the field, or "". It is final once File has returned.
 func (f *Form) Field() string {
@@ -71,12 +72,12 @@ func (f *Form) Field() string {
 	return *f.field
 }
 
-// Err returns why the form is invalid, even if a reader of its file has wrapped the error. It returns nil if no error
-// was found so far.
+// Err returns the first error of the form, unwrapped even if a reader of its file has wrapped it. It returns nil if
+// there was no error so far.
 func (f *Form) Err() error { return f.err }
 
-// File finds the file, which must be closed. If the field is known by then, the file is streamed. Otherwise it is
-// stored until the rest of the form was read, because the field may follow.
+// File returns the file, which the caller must close. If the field is known by then, the file is streamed. Otherwise it
+// is stored until the rest of the form has been read, because the field may follow.
 func (f *Form) File() (*File, error) {
 	part, err := f.next()
 	if err != nil {
@@ -98,7 +99,7 @@ func (f *Form) File() (*File, error) {
 	return up, nil
 }
 
-// next returns the next part with a file, or nil at the form's end. It records the field and skips unknown parts.
+// next returns the next part with a file, or nil at the end of the form. It records the field and skips unknown parts.
 func (f *Form) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
@@ -120,12 +121,12 @@ func (f *Form) next() (*multipart.Part, error) {
 	}
 }
 
-// readEpilogue reads and ignores the rest after the closing boundary, up to the end of the request: a message that
-// breaks off is incomplete even if the form is complete (RFC 9112, section 8).
+// readEpilogue discards the data after the closing boundary. If the request breaks off there, it is incomplete even
+// though the form is complete (RFC 9112, section 8).
 func (f *Form) readEpilogue() error {
 	_, err := io.Copy(io.Discard, f.body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return f.fail(malformed("The request broke off after the form: its announced length, or its last chunk, is missing."))
+		return f.fail(malformed("The request broke off after the form, before its announced length or its last chunk."))
 	}
 	if err != nil {
 		return f.fail(formError(err))
@@ -147,7 +148,7 @@ func (f *Form) skip(part *multipart.Part) error {
 	case len(value) > maxField:
 		return f.of.Invalid(f.of.Field, "4096 bytes or less")
 	case f.field != nil && *f.field != said:
-		return f.of.Invalid(f.of.Field, "the same wherever it is said")
+		return f.of.Invalid(f.of.Field, "the same wherever it is given")
 	}
 	f.field = &said
 	return nil
@@ -162,7 +163,7 @@ func (f *Form) rest() error {
 	return err
 }
 
-// fail records the first error, because the reader of the file may hide it.
+// fail records the first error, because a reader of the file may wrap it, and returns it.
 func (f *Form) fail(err error) error {
 	if f.err == nil {
 		f.err = err
@@ -170,7 +171,7 @@ func (f *Form) fail(err error) error {
 	return f.err
 }
 
-// formError classifies an error of reading a form.
+// formError classifies an error from reading a form.
 func formError(err error) error {
 	if known, ok := errors.AsType[*mapping.Error](err); ok {
 		return known
@@ -178,5 +179,5 @@ func formError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformed("The form ends without its closing boundary.")
 	}
-	return malformed("The multipart form cannot be read. See RFC 7578 for its form.")
+	return malformed("The multipart form cannot be read. See RFC 7578 for the format.")
 }

@@ -17,23 +17,24 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// maxHeld is how much of a file is kept in memory while the field is unknown. Larger files are stored in a temporary
-// file.
+// maxHeld is the maximum number of bytes of a file kept in memory while the field is unknown. Larger files are stored
+// in a temporary file.
 const maxHeld = 1 << 20
 
 // TemporaryUploads is the pattern for the names of temporary files of uploads in the system's temporary folder
-// (os.CreateTemp). Those that no process has open are left over.
+// (os.CreateTemp). A file that no process has open is a leftover.
 const TemporaryUploads = "apbridge-upload-*"
 
-// File is the file of a form, to be read once. Its end is only reported if the rest of the form was read and is valid.
+// File is the file of a form, to be read once. Read returns io.EOF only after the rest of the form has been read and
+// found valid.
 type File struct {
-	Name string // as intended by the client, including folders; not sanitized
+	Name string // as meant by the client, including folders; not sanitized
 	Type string // as sent by the client; may be empty
 	io.Reader
 	close func()
 }
 
-// Close releases the memory or the temporary file.
+// Close removes the temporary file, if any.
 func (u *File) Close() {
 	if u.close != nil {
 		u.close()
@@ -54,8 +55,8 @@ func (u *File) setAside() error {
 	if err != nil {
 		return storageError(err)
 	}
-	// A file without a name is removed when the process ends, for whatever reason. If an open file cannot be removed
-	// (Windows), it is removed when it is closed.
+	// An unlinked file disappears with the process, however it ends. On Windows an open file cannot be removed; it is
+	// removed when it is closed.
 	_ = os.Remove(tmp.Name())
 	u.close = func() { _, _ = tmp.Close(), os.Remove(tmp.Name()) }
 	return u.spool(tmp, io.MultiReader(held, src))
@@ -77,7 +78,7 @@ func (u *File) spool(tmp *os.File, src io.Reader) error {
 func storageError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return &mapping.Error{Class: mapping.StorageFull, Code: "storage_full",
-			Message: "There is no room for the upload.", Err: err}
+			Message: "There is not enough disk space for the upload.", Err: err}
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func (r *formFile) Read(p []byte) (int, error) {
 		return 0, r.form.fail(UploadTooLarge(r.form.of.Most))
 	}
 	switch {
-	case err == io.EOF: //nolint:errorlint // the part's own end, never wrapped
+	case err == io.EOF: //nolint:errorlint // the end of the part, never wrapped
 		r.done = true
 		if err := r.form.rest(); err != nil {
 			return n, err
@@ -114,8 +115,8 @@ func (r *formFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fileName returns the file's name as intended by the client, including folders. The extended form filename* is already
-// decoded.
+// fileName returns the file's name as meant by the client, including folders. mime.ParseMediaType has already decoded
+// filename*.
 func (f *Form) fileName(part *multipart.Part) string {
 	disposition := part.Header.Get("Content-Disposition")
 	_, params, err := mime.ParseMediaType(disposition)
@@ -134,8 +135,8 @@ func (f *Form) fileName(part *multipart.Part) string {
 	return decodedName(name)
 }
 
-// encodesNames reports whether a client with this User-Agent percent-encodes every file name. aiohttp does, and so do
-// the Python clients of the Agent Protocol v1 that OpenAPI Generator generated for aiohttp; agbenchmark uses one.
+// encodesNames reports whether a client with this User-Agent percent-encodes every file name. aiohttp does. So do the
+// Python clients of the Agent Protocol v1 that OpenAPI Generator produced for aiohttp; agbenchmark uses one.
 func encodesNames(userAgent string) bool {
 	return strings.Contains(userAgent, "aiohttp/") || strings.HasPrefix(userAgent, "OpenAPI-Generator/") && strings.HasSuffix(userAgent, "/python")
 }
@@ -146,8 +147,8 @@ var (
 )
 
 // decodedName decodes a name only if the client has certainly encoded it, because a file may be named a%20b.txt.
-// Browsers encode only quotes and line ends (HTML Standard section 4.10.21.8). Some other clients percent-encode the
-// whole name, as allowed by RFC 7578 section 2; that is certain if the result contains characters beyond ASCII.
+// Browsers encode only quotes and line breaks (HTML Standard section 4.10.21.8). Some other clients percent-encode the
+// whole name, as RFC 7578 section 2 allows. A name is certainly encoded if decoding it yields characters beyond ASCII.
 func decodedName(name string) string {
 	if !slices.ContainsFunc(escape.FindAllString(name, -1), func(e string) bool { return browserEscapes.Replace(e) == e }) {
 		return browserEscapes.Replace(name)

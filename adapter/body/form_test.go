@@ -118,12 +118,12 @@ func TestFormsThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// If the field is already known, the file's bytes reach the reader while the client still sends.
+// If the field is already known, the reader gets the file's bytes while the client is still sending.
 func TestUploadsAreStreamed(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
 	f := newForm(in, boundary, partsOf(1<<20))
-	f.Say("")
+	f.SetField("")
 	go func() {
 		_, _ = io.WriteString(out, strings.TrimSuffix(filePart(`filename="a"`, "first piece"), "\r\n")+strings.Repeat("x", 8<<10))
 	}()
@@ -137,11 +137,11 @@ func TestUploadsAreStreamed(t *testing.T) {
 	}
 	out.CloseWithError(io.ErrUnexpectedEOF)
 	if _, err := io.Copy(io.Discard, up); err == nil || f.Err() == nil {
-		t.Error("a form that broke off was accepted")
+		t.Error("an incomplete form was accepted")
 	}
 }
 
-// watched calls look before it reports its end.
+// watched calls look before it returns io.EOF.
 type watched struct {
 	io.Reader
 	look func()
@@ -166,7 +166,7 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 	body := watched{strings.NewReader(filePart(`filename="a.txt"`, strings.Repeat("x", 2*maxHeld)) + closing), func() {
 		looked = true
 		if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
-			t.Errorf("while the form is read there is %v", left)
+			t.Errorf("temporary files while the form is read: %v", left)
 		}
 	}}
 	up, err := newForm(body, boundary, partsOf(4*maxHeld)).File()
@@ -188,7 +188,7 @@ func TestDecodedName(t *testing.T) {
 		"plain": "plain", "a+b": "a+b", "50%": "50%", "%zz": "%zz", "%ff": "%ff",
 		// Characters beyond ASCII: the client encodes.
 		"hello%20w%C3%B6rld.txt": "hello wörld.txt", "d%2F%C3%BC.txt": "d/ü.txt", "e%CC%81%25.txt": "e\u0301%.txt", "%F0%9F%93%84": "\U0001F4C4",
-		// Browsers encode only quotes and line ends.
+		// Browsers encode only quotes and line breaks.
 		"a%22b%22.txt": `a"b".txt`, "a%0D%0Ab": "a\r\nb", "a%0d%0ab": "a\r\nb", "50% off%22": `50% off"`, "ü%22": `ü"`,
 		// Ambiguous: either the file has this name, or the client encodes.
 		"a%20b.txt": "a%20b.txt", "100%25": "100%25", "%2e%2e%2fx": "%2e%2e%2fx", "a%20b%22": "a%20b%22", "%2522": "%2522", "ü%20": "ü%20", "ü%C3%BC": "ü%C3%BC",
@@ -236,7 +236,7 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte, known bool) {
 		form := newForm(bytes.NewReader(sent), boundary, partsOf(100))
 		if known {
-			form.Say("f")
+			form.SetField("f")
 		}
 		_, _, content, err := readForm(form)
 		if err != nil {

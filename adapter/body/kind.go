@@ -16,13 +16,14 @@ const (
 	typeEncoded = "application/x-www-form-urlencoded"
 )
 
-// checkKind checks the headers of a request's body and returns the parameters of its media type. takes are the types
-// that a dialect accepts, in lower case, the usual one first: "" is for bodies without a type, and one that begins with
-// + for all types with that suffix (RFC 6838, section 4.2.8). It refuses charsets other than UTF-8, and compression.
+// checkKind checks the headers of a request body and returns the parameters of its media type. takes lists the types
+// that a dialect accepts, in lower case, the usual one first. "" accepts a body without a type, and a value that begins
+// with + accepts all types with that suffix (RFC 6838, section 4.2.8). checkKind refuses compression and charsets other
+// than UTF-8.
 func checkKind(h http.Header, takes ...string) (map[string]string, error) {
 	if compressed(h) {
 		return nil, mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding",
-			"Compressed request bodies are not read. Send it as it is, without Content-Encoding.")
+			"Compressed request bodies are not supported. Send the body uncompressed, without Content-Encoding.")
 	}
 	said := h.Get("Content-Type")
 	if said == "" && slices.Contains(takes, "") {
@@ -30,10 +31,10 @@ func checkKind(h http.Header, takes ...string) (map[string]string, error) {
 	}
 	media, params, err := mime.ParseMediaType(said)
 	if err != nil || !taken(media, takes) {
-		return nil, unsupported("The request body must be %s, and its Content-Type has to say so.", takes[0])
+		return nil, unsupported("The request body must be %s, with a matching Content-Type.", takes[0])
 	}
-	if media != typeForm && !isUTF8(params["charset"]) { // in a form each part specifies its own
-		return nil, unsupported("The request body must be in UTF-8, and is in another charset by its Content-Type. Send %s.", takes[0])
+	if media != typeForm && !isUTF8(params["charset"]) { // in a form, each part has its own charset
+		return nil, unsupported("The request body must be UTF-8, but its Content-Type names another charset. Send %s.", takes[0])
 	}
 	return params, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// The headers of a request decide, if it has a body.
+// The headers decide whether a body is accepted. Without a body they are ignored.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	const encoding, kind = "unsupported_content_encoding", "unsupported_content_type"
@@ -64,7 +64,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Only a dialect's own types are accepted.
+// Only the types of the dialect are accepted.
 func TestKindsOfADialect(t *testing.T) {
 	t.Parallel()
 	for contentType, taken := range map[string]bool{"application/json": true, "text/plain": false, "application/vnd.api+json": false, "": false} {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object parses a JSON object and calls take with the name and the value of each member. The value is a part of raw. It
-// refuses anything but a single JSON object, invalid UTF-8, names that occur twice in one object at any depth (RFC
-// 7493, I-JSON), and nesting deeper than depth (0: any). An error of take ends the parsing and is returned. Any other
-// error is a *mapping.Error of class Invalid that contains nothing of the body.
+// Object parses a JSON object and calls take with the name and value of each member. The value is a slice of raw.
+// Object refuses anything but a single JSON object, invalid UTF-8, repeated names in an object at any depth (RFC 7493,
+// I-JSON), and nesting deeper than depth (0 means no limit). If take returns an error, parsing stops and Object returns
+// it. Any other error is a *mapping.Error of class Invalid that contains nothing from the body.
 func Object(raw []byte, depth int, take func(name string, value json.RawMessage) error) error {
 	if err := checkMark(raw); err != nil {
 		return err
@@ -27,7 +27,7 @@ func Object(raw []byte, depth int, take func(name string, value json.RawMessage)
 		return err
 	}
 	if at, found := rawjson.RepeatedName(raw); found {
-		return invalid("The request body has an object that names one key twice (at byte %d).", at)
+		return invalid("The request body has an object with the same key twice (at byte %d).", at)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func eachMember(raw []byte, take func(name string, value json.RawMessage) error)
 	return onlyValue(dec)
 }
 
-// onlyValue reads the rest of the body's value and refuses a second one.
+// onlyValue reads the rest of the current value and refuses a second one.
 func onlyValue(dec *jsontext.Decoder) error {
 	for {
 		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
@@ -71,13 +71,13 @@ func onlyValue(dec *jsontext.Decoder) error {
 			return syntaxError(err)
 		}
 		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
-			return invalid("The request body holds more than one JSON value.")
+			return invalid("The request body contains more than one JSON value.")
 		}
 	}
 }
 
-// checkMark refuses the byte order mark that some editors and shells write at the start of a text. Because the mark is
-// invisible, "not valid JSON" would be hard to understand.
+// checkMark refuses the byte order mark that some editors and shells write at the start of a file. The mark is
+// invisible, so "not valid JSON" would be hard to understand.
 func checkMark(raw []byte) error {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
 		if bytes.HasPrefix(raw, []byte(mark)) {
@@ -87,7 +87,7 @@ func checkMark(raw []byte) error {
 	return nil
 }
 
-// syntaxError reports the position of an error in the JSON, but nothing of its contents.
+// syntaxError reports the position of an error in the JSON, but none of its contents.
 func syntaxError(err error) error {
 	where := ""
 	var syntax *jsontext.SyntacticError
@@ -103,8 +103,8 @@ func invalid(format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
 }
 
-// tooDeep counts brackets outside of strings. It must run before a parser recurses into them. For invalid JSON its
-// result is arbitrary.
+// tooDeep counts brackets outside strings. It must run before a parser recurses into them. For invalid JSON its result
+// is arbitrary.
 func tooDeep(raw []byte, most int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// JSON reads the body of a request without parsing it. It returns nil if the body is empty or only white space. takes
-// are the media types accepted as JSON (see checkKind); they only matter if there is a body. limit is the maximum
-// length in bytes; 0 is any length. An error is a *mapping.Error: of class Unsupported, of class TooLarge, of class
-// Malformed if the request breaks off, or the reader's own.
+// JSON reads the body of a request without parsing it. It returns nil if the body is empty or consists of white space.
+// takes lists the media types accepted as JSON (see checkKind); they only matter if there is a body. limit is the
+// maximum length in bytes; 0 means no limit. An error is a *mapping.Error of class Unsupported or TooLarge, of class
+// Malformed if the request breaks off, or the *mapping.Error that the reader returned.
 func JSON(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) ([]byte, error) {
 	raw, err := read(w, r, limit, takes...)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
@@ -41,7 +41,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) 
 	if err != nil {
 		return nil, Unread(err)
 	}
-	_ = r.Body.Close() // at its end, so that net/http need not look for the rest of it when the response begins
+	_ = r.Body.Close() // at its end, so that net/http need not drain it when the response begins
 	return raw, nil
 }
 
@@ -55,13 +55,13 @@ func empty(of io.Reader) bool {
 // firstPiece is the initial capacity before any bytes have arrived.
 const firstPiece = 64 << 10
 
-// readAll allocates memory only as bytes arrive, so that a client that announces a long body without sending it costs
-// nothing. announced is negative for an unknown length.
+// readAll allocates memory only as bytes arrive, so that a client cannot reserve memory by announcing a long body that
+// it does not send. announced is negative if the length is unknown.
 func readAll(r io.Reader, announced int64) ([]byte, error) {
 	if announced < 0 {
 		return io.ReadAll(r)
 	}
-	// One byte more than announced, to see the end without growing.
+	// One byte more than announced, to reach the end without growing.
 	buf := make([]byte, 0, min(announced+1, firstPiece))
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])

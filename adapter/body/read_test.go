@@ -27,8 +27,8 @@ func TestReadBody(t *testing.T) {
 	}
 }
 
-// Announced bytes that do not arrive use no memory.
-func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
+// Bytes that are announced but do not arrive use no memory.
+func TestReadBodyAllocatesAsBytesArrive(t *testing.T) {
 	t.Parallel()
 	most := 0
 	sees := readerFunc(func(b []byte) (int, error) {

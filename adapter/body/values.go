@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Values reads the form of a page (URL Standard, section 5): texts by name, with LF as line ends. limit is the body's
-// maximum length in bytes; 0 is any length. A request without a body is an empty form.
+// Values reads a URL-encoded form (URL Standard, section 5). Line breaks in its values become LF. limit is the maximum
+// length of the body in bytes; 0 means no limit. A request without a body is an empty form.
 func Values(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
 	raw, err := read(w, r, limit, typeEncoded)
 	if err != nil {
@@ -17,7 +17,7 @@ func Values(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, er
 	}
 	said, err := url.ParseQuery(string(raw))
 	if err != nil {
-		e := malformed("The form cannot be read: it is not written as " + typeEncoded + ".")
+		e := malformed("The form cannot be read: it is not valid " + typeEncoded + ".")
 		e.Err = err
 		return nil, e
 	}
@@ -25,7 +25,7 @@ func Values(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, er
 	for name, values := range said {
 		for _, v := range values {
 			if !mapping.IsText(name) || !mapping.IsText(v) {
-				return nil, malformed("The form cannot be read: a text in it is not UTF-8, or has U+0000.")
+				return nil, malformed("The form cannot be read: a name or value is not UTF-8 or contains U+0000.")
 			}
 			in.Add(name, strings.ReplaceAll(v, "\r\n", "\n")) // HTML sends CRLF
 		}

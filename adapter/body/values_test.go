@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzValues checks that accepted values are those of net/url, as text with LF as line ends.
+// FuzzValues checks that accepted values equal those of net/url, as text with LF as line breaks.
 func FuzzValues(f *testing.F) {
 	for _, s := range []string{"a=1&b=x+y", "a=%0D%0A", "%ff", "a=1;b", "=&&=", "a=%"} {
 		f.Add(s)

@@ -1,6 +1,6 @@
-// Package egress makes the HTTP clients for the bridge's calls to others: agents, webhooks, and the embeddings
+// Package egress makes the HTTP clients for the bridge's outgoing calls to agents, webhooks and the embeddings
 // endpoint. Callers provide the transport and headers. The clients follow no redirects and keep no cookies, so that
-// configured headers are never sent to another host, and write no log, because a URL may contain a secret.
+// configured headers are never sent to another host. They write no log, because a URL may contain a secret.
 package egress
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// New returns a client over a transport. agent is its User-Agent. Callers read and close the bodies of responses. New
-// does no I/O. The client is safe for concurrent use once it is configured.
+// New returns a client that uses transport and sends agent as its User-Agent. Callers read and close response bodies.
+// New does no I/O. The client is safe for concurrent use once it is configured.
 func New(transport http.RoundTripper, agent string) *resty.Client {
 	c := resty.NewWithClient(&http.Client{
 		Transport:     transport,

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/egress"
 )
 
-// A server that redirects and sets a cookie gets nothing that was not meant for it.
+// Redirects are not followed and cookies are not sent back.
 func TestNothingLeavesForAnotherHost(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))

@@ -20,15 +20,15 @@ import (
 
 // Inputs of forms.
 const (
-	inputSure       = "sure" // yes: the person has confirmed
+	inputSure       = "sure" // "yes" if the action was confirmed
 	inputOnce       = "once" // the idempotency key
 	inputQuestion   = "question"
 	inputAgent      = "agent"
 	inputCheckpoint = "checkpoint"
 	inputText       = "text"
-	inputSays       = "says"  // the input as a message of a person
+	inputSays       = "says"  // the input as a user's message
 	inputJSON       = "input" // the input as JSON
-	inputWhere      = "where" // the thread on which a run is made again
+	inputWhere      = "where" // the thread on which a run is repeated
 )
 
 // Values of inputWhere.
@@ -46,12 +46,12 @@ var (
 	againHTML = newPage("again", "runs", "again.js")
 )
 
-// confirmation is the page that asks before an action.
+// confirmation is the page that asks for confirmation of an action.
 type confirmation struct {
 	Question string        `json:"question"`
 	Says     []string      `json:"says"`             // sentences
-	Sends    string        `json:"sends,omitempty"`  // the beginning of what the agent is sent
-	Fields   []hiddenField `json:"fields,omitempty"` // that the confirming request needs
+	Sends    string        `json:"sends,omitempty"`  // the beginning of the text that the agent receives
+	Fields   []hiddenField `json:"fields,omitempty"` // fields for the confirming request
 	Button   string        `json:"-"`
 	Back     string        `json:"-"` // relative to the root of the bridge
 }
@@ -61,7 +61,8 @@ type hiddenField struct {
 	Value string `json:"value"`
 }
 
-// confirm asks a person to confirm an action. fields are the names and values that the second request repeats.
+// confirm shows the confirmation page of an action. fields are the names and values that the confirming request
+// repeats.
 func (s *server) confirm(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
 	mapping.SetAuditVerb(r.Context(), mapping.Read) // nothing is done yet
 	for n := 0; n+1 < len(fields); n += 2 {
@@ -82,7 +83,7 @@ func viewStarted(s *adapter.Started) startedView {
 	return startedView{s.Run.ID, s.Run.ThreadID, s.Losses}
 }
 
-// start starts a run and leads to its thread.
+// start starts a run and redirects to its thread.
 func (s *server) start(w http.ResponseWriter, r *http.Request, n adapter.RunRequest) error {
 	made, err := s.Service.StartRun(r.Context(), &n)
 	if err != nil {
@@ -95,7 +96,7 @@ func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
 
 func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(id) }
 
-// try sends one message to an agent on a new thread and leads to the run.
+// try sends one message to an agent on a new thread and redirects to the run.
 func (s *server) try(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *server) try(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		return s.confirm(w, r, confirmation{
-			Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q is called with it, on a thread of its own.", agent)},
+			Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q receives it on a new thread.", agent)},
 			Sends: cut(text).Text, Button: "Send the message", Back: "inspect/agents",
 		}, inputText, text)
 	}
@@ -136,7 +137,7 @@ func (s *server) cancel(w http.ResponseWriter, r *http.Request) error {
 	}
 	if in.Get(inputSure) != "yes" {
 		return s.confirm(w, r, confirmation{
-			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
+			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. Everything it has done so far is kept.", run.Agent)},
 			Button: "Cancel the run", Back: runPath(run.ID),
 		})
 	}
@@ -169,13 +170,13 @@ func (s *server) fork(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		says := []string{fmt.Sprintf("The agent %q goes on from this checkpoint, on a new line of the thread's history.", cmp.Or(in.Get(inputAgent), agent.Graph)),
-			"The thread stands on that line then. What came after the checkpoint stays, and can be gone back to."}
+		says := []string{fmt.Sprintf("The agent %q continues from this checkpoint, on a new branch of the thread's history.", cmp.Or(in.Get(inputAgent), agent.Graph)),
+			"The thread then continues on that branch. Everything after the checkpoint is kept, and you can return to it."}
 		if input == nil {
-			says = append(says, "It is given no input: it does the steps that come next there.")
+			says = append(says, "It receives no input and takes the steps that come next there.")
 		}
 		return s.confirm(w, r, confirmation{
-			Question: "Go on from here?", Says: says, Sends: cut(string(input)).Text, Button: "Go on from here",
+			Question: "Continue from here?", Says: says, Sends: cut(string(input)).Text, Button: "Continue from here",
 			Back: threadPath(threadOf(r)) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, hiddenJSON(input))
 	}
@@ -189,7 +190,7 @@ func (s *server) fork(w http.ResponseWriter, r *http.Request) error {
 func inputOf(in url.Values) (json.RawMessage, error) {
 	if whole := strings.TrimSpace(in.Get(inputJSON)); whole != "" {
 		if !rawjson.Valid([]byte(whole)) {
-			return nil, mapping.InvalidAt(inputJSON, "it has to be JSON.")
+			return nil, mapping.InvalidAt(inputJSON, "it must be JSON.")
 		}
 		return json.RawMessage(whole), nil
 	}
@@ -241,14 +242,14 @@ func (s *server) againPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !v.Long && !v.Answers {
 		if input != nil {
-			v.Input = indented(json.RawMessage(adapter.InASCII(input))) // nothing invisible in a field that is sent back
+			v.Input = indented(json.RawMessage(adapter.InASCII(input))) // in ASCII, because the field is sent back
 		}
 		v.Programs = s.programs(r, run, input)
 	}
 	return s.show(w, r, againHTML, "Run again", v)
 }
 
-// programs returns programs in each dialect that make the run on a new thread.
+// programs returns programs for each dialect that start the run on a new thread.
 func (s *server) programs(r *http.Request, run *mapping.Run, input json.RawMessage) []adapter.Programs {
 	words := ""
 	if in, err := rule.ParseInput(input, nil, ""); err == nil {
@@ -284,7 +285,7 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if run.Options.Resuming {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run answered a question, which is closed. Make the run again that asked, or go on from a checkpoint.")
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run answered a question that is now closed. Repeat the run that asked, or continue from a checkpoint.")
 	}
 	input, err := inputOf(in)
 	if err != nil {
@@ -296,18 +297,18 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 	agent := cmp.Or(in.Get(inputAgent), run.Agent)
 	n := requestAgain(run, input, agent)
 	n.Flavour, n.IdempotencyKey = s.flavour(run.Flavour), in.Get(inputOnce)
-	where := "on a thread of its own"
+	where := "on a new thread"
 	switch in.Get(inputWhere) {
 	case whereThread:
-		n.ThreadID, where = run.ThreadID, "on the same thread, as it stands now"
+		n.ThreadID, where = run.ThreadID, "on the same thread, in its current state"
 	case whereBase:
 		if run.Base == "" {
-			return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run began on an empty thread. Have it made on a thread of its own.")
+			return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run started on an empty thread. Run it on a new thread instead.")
 		}
-		n.ThreadID, n.CheckpointID, where = run.ThreadID, run.Base, "on the same thread, from where the run began"
+		n.ThreadID, n.CheckpointID, where = run.ThreadID, run.Base, "on the same thread, from the checkpoint where the run started"
 	case whereNew, "":
 	default:
-		return mapping.InvalidAt(inputWhere, "%q is none of new, thread and base.", in.Get(inputWhere))
+		return mapping.InvalidAt(inputWhere, "%q is not one of new, thread and base.", in.Get(inputWhere))
 	}
 	if in.Get(inputSure) != "yes" {
 		if _, err := s.Service.GetAssistant(r.Context(), agent); err != nil {
@@ -318,7 +319,7 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 			fields = append(fields, inputJSON, hiddenJSON(input))
 		}
 		return s.confirm(w, r, confirmation{
-			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does its work once more, %s.", agent, where), "A completion hook of the first run is not called."},
+			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where), "The first run's completion hook is not called again."},
 			Sends: cut(string(input)).Text, Button: "Run it again", Back: "inspect/runs/" + run.ID + "/again",
 		}, fields...)
 	}
@@ -339,7 +340,8 @@ func requestAgain(run *mapping.Run, input json.RawMessage, agent string) adapter
 	}
 }
 
-// answer answers an open question of a thread. If two answers come at once, the second learns who was first.
+// answer answers an open question of a thread. If two answers arrive at once, the second response names the first
+// answer.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
@@ -365,7 +367,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 	if in.Get(inputSure) != "yes" {
 		return s.confirm(w, r, confirmation{
-			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q is given it, and goes on with its work.", asks.Agent)},
+			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q receives it and continues its work.", asks.Agent)},
 			Sends: cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
 		}, inputQuestion, id, answerJSON, adapter.InASCII(said))
 	}
@@ -385,11 +387,11 @@ func hasID(id string) func(mapping.Interrupt) bool {
 	return func(q mapping.Interrupt) bool { return q.ID == id }
 }
 
-// resumeRequest returns the run that gives an agent an answer. of is the run that asked, or one of the same agent and
-// flavour.
+// resumeRequest returns the request for a run that passes an answer to an agent. of is the run that asked, or one of
+// the same agent and flavour.
 func (s *server) resumeRequest(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.RunRequest {
 	resume := said
-	if len(question) == 32 { // an id as LangGraph makes them; agents do not know others
+	if len(question) == 32 { // LangGraph's form of an id; agents do not know others
 		resume = new(rawjson.Writer).Open('{').Key(question).Raw(said, "null").Close('}').Bytes
 	}
 	return adapter.RunRequest{
@@ -399,15 +401,16 @@ func (s *server) resumeRequest(thread string, of mapping.Run, question string, s
 	}
 }
 
-// answeredBefore serves a form whose question is no longer open. If the same form was sent before, as by a second
-// click, it leads to the thread. Otherwise it returns an error with the key that answered and the time.
+// answeredBefore serves a form whose question is no longer open. If the same form was sent before, for example by a
+// second click, it redirects to the thread. Otherwise it returns an error that names the key that answered and the
+// time.
 func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.Values, thread, id string) error {
 	by, err := s.runThatAnswered(r.Context(), thread, id)
 	if err != nil {
 		return err
 	}
 	if by.ID == "" {
-		return mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question is not open, or not any more.")
+		return mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question is not open.")
 	}
 	if made := s.repeatedAnswer(r.Context(), in, by, id); made != nil {
 		return redirect(w, r, threadPath(thread), viewStarted(made))
@@ -421,7 +424,7 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 	return e
 }
 
-// runThatAnswered returns the run that has answered a question, or the zero Run.
+// runThatAnswered returns the run that answered a question, or the zero Run.
 func (s *server) runThatAnswered(ctx context.Context, thread, id string) (mapping.Run, error) {
 	for r, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
 		if err != nil || answers(r, id) {
@@ -440,7 +443,7 @@ func answers(r mapping.Run, id string) bool {
 	return len(by) == 0 || slices.ContainsFunc(by, hasID(id))
 }
 
-// repeatedAnswer returns the run that the same form has started, or nil.
+// repeatedAnswer returns the run that the same form started, or nil.
 func (s *server) repeatedAnswer(ctx context.Context, in url.Values, by mapping.Run, id string) *adapter.Started {
 	q := by.Options.Asked[slices.IndexFunc(by.Options.Asked, hasID(id))]
 	said, err := formOf(q).answer(in)

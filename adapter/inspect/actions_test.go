@@ -47,7 +47,7 @@ func (l *late) StartRun(context.Context, *adapter.RunRequest) (*adapter.Started,
 }
 
 // The question is open when the form is read.
-func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
+func TestLateAnswerNamesTheFirst(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
 	r := mux.NewRouter()
@@ -62,7 +62,7 @@ func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
 }
 
 // A body of another type is refused instead of read as an empty form.
-func TestOnlyFormsAreTaken(t *testing.T) {
+func TestOnlyFormsAreAccepted(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
 	r := mux.NewRouter()
@@ -90,7 +90,7 @@ func (gone) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 }
 
 // The form of the removed agent's run selects that agent and not another one.
-func TestAnAgentThatIsGoneIsNotReplaced(t *testing.T) {
+func TestRemovedAgentIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/runs/r/again", nil)
 	r.Header.Set("Accept", "text/html")

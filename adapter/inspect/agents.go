@@ -21,16 +21,16 @@ type About func(ctx context.Context, names []string) map[string]AgentInfo
 // AgentInfo describes a configured agent.
 type AgentInfo struct {
 	Dialect  string        // "" while unknown
-	State    string        // in a few words
+	State    string        // a short description
 	Good     bool          // it can be used
-	Known    bool          // whether it can be used is known
+	Known    bool          // whether Good is known
 	Profile  string        // its traits, or why it cannot be used
 	Kind     string        // such as "a task/step agent"; "" while unknown
 	Stateful bool          // its state can be read
 	Asked    time.Time     // the time of the last check
 	Took     time.Duration // the duration of that check
-	Settings []Setting     // that clients notice
-	Calls    *AgentCalls   // of all callers; nil if the caller may not see them
+	Settings []Setting     // those that clients notice
+	Calls    *AgentCalls   // by all callers; nil if the caller may not see them
 }
 
 // Setting is a key of an agent's configuration with its value.
@@ -39,7 +39,7 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// AgentCalls sums up the newest calls of an agent.
+// AgentCalls summarizes the newest calls of an agent.
 type AgentCalls struct {
 	Calls    int       `json:"calls"`
 	Failed   int       `json:"failed"`
@@ -70,8 +70,8 @@ type agentsView struct {
 	MayTry bool       `json:"-"`
 }
 
-// agentNames returns the names of the configured agents that the caller may use, and selected, which may have been
-// removed from the configuration.
+// agentNames returns the names of the configured agents that the caller may use, and selected, which may no longer be
+// configured.
 func (s *server) agentNames(ctx context.Context, selected string) ([]string, error) {
 	names := []string{}
 	list, _, err := s.Service.SearchAssistants(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})

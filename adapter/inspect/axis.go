@@ -13,8 +13,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// axis puts one run on one time axis: the events of its log, the frames that clients of each dialect got of them, and
-// the calls of its agent. Not for concurrent use.
+// axis arranges one run on a time axis: the events of its log, the frames that clients of each dialect got for them,
+// and the calls of its agent. Not safe for concurrent use.
 type axis struct {
 	run     mapping.Run // as of newAxis, or of a page with the run's end
 	svc     adapter.Service
@@ -42,7 +42,7 @@ func newAxis(ctx context.Context, svc adapter.Service, dialects adapter.Dialects
 	}
 	a := &axis{run: *run, svc: svc, marks: m}
 	agent, err := svc.GetAssistant(ctx, run.Agent)
-	if err != nil && !isNotFound(err) { // runs of an agent that was removed from the configuration can be read
+	if err != nil && !isNotFound(err) { // runs of an agent that is no longer configured can be read
 		return nil, err
 	}
 	a.exposes = agent.Exposes
@@ -51,7 +51,7 @@ func newAxis(ctx context.Context, svc adapter.Service, dialects adapter.Dialects
 			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Exposes: a.exposes})})
 		}
 	}
-	slices.Reverse(a.columns) // the last dialect of the table carries most and comes first here
+	slices.Reverse(a.columns) // the last dialect of the table supports most and comes first here
 	return a, nil
 }
 
@@ -66,8 +66,8 @@ func (a *axis) clients() (names []string) {
 type axisPage struct {
 	Rows  []row `json:"rows"`
 	Next  int64 `json:"next,omitempty"` // the event after which the next page begins; 0 if there is none yet
-	Last  int64 `json:"last"`           // the newest event of the page, or the event after which it was to begin
-	Whole bool  `json:"whole"`          // the page holds the run's end
+	Last  int64 `json:"last"`           // the newest event of the page, or the one after which the page begins
+	Whole bool  `json:"whole"`          // the page contains the run's end
 }
 
 // axisQuery selects rows.
@@ -78,7 +78,7 @@ type axisQuery struct {
 	calls  []adapter.AgentCall
 }
 
-// page reads a page. For an active run it returns what is logged so far.
+// page reads a page. For an active run it returns the events logged so far.
 func (a *axis) page(ctx context.Context, q axisQuery) (axisPage, error) {
 	fresh := slices.Clone(a.columns)
 	if at, ok := a.resume(q.after); ok {
@@ -86,7 +86,7 @@ func (a *axis) page(ctx context.Context, q axisQuery) (axisPage, error) {
 		if mapping.Classify(err).Code != mapping.CodeCursorExpired {
 			return p, err
 		}
-		a.columns = fresh // the log was pruned since the mark was kept: read what is left from the start
+		a.columns = fresh // the log was pruned since the mark was kept; read the rest from the start
 	}
 	if err := a.observeEarlierRuns(ctx); err != nil {
 		return axisPage{Rows: []row{}, Last: q.after}, err
@@ -133,7 +133,7 @@ func (a *axis) readPage(ctx context.Context, q axisQuery, position adapter.Curso
 	return p, err
 }
 
-// find calls f with an event and what the clients of each column got of it.
+// find calls f with an event and the frames that the clients of each column got for it.
 func (a *axis) find(ctx context.Context, seq int64, f func(e *state.Entry, seen [][]adapter.Frame)) error {
 	found := false
 	err := a.each(ctx, func(e *state.Entry, seen [][]adapter.Frame) bool {
@@ -158,7 +158,7 @@ func (a *axis) each(ctx context.Context, f func(e *state.Entry, seen [][]adapter
 
 var fromStart = adapter.Cursor{Start: true, K: -1}
 
-// observe returns what the clients of each column get of the next event.
+// observe returns the frames that the clients of each column get for the next event.
 func (a *axis) observe(e *state.Entry) [][]adapter.Frame {
 	seen := make([][]adapter.Frame, len(a.columns))
 	for i, c := range a.columns {
@@ -167,10 +167,11 @@ func (a *axis) observe(e *state.Entry) [][]adapter.Frame {
 	return seen
 }
 
-// maxEarlierRuns bounds how many earlier runs of a task are read.
+// maxEarlierRuns is the maximum number of earlier runs of a task that are read.
 const maxEarlierRuns = 100
 
-// observeEarlierRuns shows the observers the earlier runs of the task, since they number steps from the task's first.
+// observeEarlierRuns passes the earlier runs of the task to the observers, because they number steps from the task's
+// first.
 func (a *axis) observeEarlierRuns(ctx context.Context) error {
 	if a.run.TaskID == a.run.ID {
 		return nil
@@ -189,7 +190,7 @@ func (a *axis) observeEarlierRuns(ctx context.Context) error {
 			a.observe(e)
 			return true
 		})
-		if err != nil && !isNotFound(err) { // else it was deleted since
+		if err != nil && !isNotFound(err) { // otherwise the run was deleted since
 			return err
 		}
 	}
@@ -228,12 +229,12 @@ func visibleHead(who mapping.Principal, h *mapping.Head) *mapping.Head {
 	return &visible
 }
 
-// maxMarks bounds the kept marks. One is as large as the ids of the messages before it.
+// maxMarks is the maximum number of kept marks. Each is as large as the ids of the messages before it.
 const maxMarks = 64
 
-// marks keeps the observers at the ends of pages, so that the next page does not read the run from its start. That
-// includes a page of an active run, which is requested every second. A mark grants nothing: newAxis has checked the
-// caller's access to the run. Safe for concurrent use.
+// marks keeps the observers at the ends of pages, so that the next page does not have to read the run from its start.
+// The page of an active run is requested every second. A mark grants no access; newAxis has checked the caller's access
+// to the run. Safe for concurrent use.
 type marks struct{ kept *lru.Cache[markKey, mark] }
 
 // markKey includes exposes, which may be unknown after a start. When it becomes known, the run is read from its start.
@@ -268,7 +269,7 @@ func (a *axis) keep(seq int64, at time.Time) {
 	a.marks.kept.Add(markKey{a.run.ID, a.exposes, seq}, m)
 }
 
-// resume replaces the observers by those of a mark, if there is one. The axis must not have read anything yet.
+// resume replaces the observers with those of a mark, if there is one. The axis must not have read anything yet.
 func (a *axis) resume(seq int64) (at time.Time, ok bool) {
 	if a.marks == nil || seq == 0 {
 		return at, false
@@ -283,17 +284,17 @@ func (a *axis) resume(seq int64) (at time.Time, ok bool) {
 	return m.at, true
 }
 
-// timing divides the time of a run.
+// timing splits up the time of a run.
 type timing struct {
 	Total   float64 `json:"seconds"`
 	Waiting float64 `json:"waiting_seconds"` // before it started
 	Agent   float64 `json:"agent_seconds"`   // during calls of the agent
 	Bridge  float64 `json:"bridge_seconds"`  // the rest
-	// Known reports whether the agent's time is known. If not, Bridge is everything but Waiting.
+	// Known reports whether the agent's time is known. If it is not, Bridge is all the time except Waiting.
 	Known bool `json:"agent_known"`
 }
 
-// timingOf divides the time of a run up to its end or now. agent is the time that the end event names, or 0.
+// timingOf splits up the time of a run up to its end or now. agent is the time in the end event, or 0.
 func timingOf(run *mapping.Run, now time.Time, agent time.Duration, calls []adapter.AgentCall) timing {
 	end := run.EndedAt
 	if end.IsZero() {

@@ -63,7 +63,7 @@ func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter
 	}
 }
 
-// numbering is an observer whose frames show how many events it has seen and what it knows about the agent.
+// numbering is an observer whose frames show the number of events so far and the agent's exposure.
 type numbering struct {
 	seen    int
 	exposes mapping.Exposure
@@ -95,8 +95,8 @@ func (l *longLog) page(t *testing.T, m *marks, q axisQuery) (axisPage, int) {
 	return p, l.read - before
 }
 
-// This includes a run that ends between the two reads: its page would not change any more.
-func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
+// This includes a run that ends between the two reads, because its page would not change again.
+func TestPageWithTheEndShowsAnEndedRun(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
 		l := &longLog{ends: true}
@@ -106,13 +106,13 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 		}
 		p, err := a.page(t.Context(), axisQuery{after: after, limit: 100})
 		if err != nil || p.Whole != (want == mapping.RunSuccess) || a.run.Status != want {
-			t.Errorf("behind %d: whole %v, of a run that is %s, want %s; %v", after, p.Whole, a.run.Status, want, err)
+			t.Errorf("after %d: complete %v, for a run that is %s, want %s; %v", after, p.Whole, a.run.Status, want, err)
 		}
 	}
 }
 
 // With marks each page is the same as without, also if it is requested twice and for an active run.
-func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
+func TestLatePagesReadNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
 		l, m, pages := &longLog{works: n > 1}, newMarks(), 0
@@ -124,7 +124,7 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 				t.Fatalf("behind %d (-want +got):\n%s", q.after, diff)
 			}
 			if most := 2 * q.limit; read > most {
-				t.Fatalf("the page behind event %d read %d events, more than %d", q.after, read, most)
+				t.Fatalf("the page after event %d read %d events, more than %d", q.after, read, most)
 			}
 			if q.after = got.Next; got.Next == 0 {
 				break
@@ -136,8 +136,8 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	}
 }
 
-// A mark after pruned events is ignored: the page has what is left.
-func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
+// A mark after pruned events is ignored. The page has the remaining events.
+func TestPageAfterAPrunedPosition(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
 	first, _ := l.page(t, m, axisQuery{limit: 10})
@@ -150,7 +150,7 @@ func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 }
 
 // A mark from the time when the agent was unknown is ignored once the agent is known.
-func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
+func TestPageAfterAMarkOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, m := &longLog{}, newMarks()
 	first, _ := l.page(t, m, axisQuery{limit: 10})
@@ -166,7 +166,7 @@ func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 }
 
 // Calls that ended before or after the page are on other pages.
-func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
+func TestCallsArePlacedAtTheirEnds(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	run := mapping.Run{CreatedAt: at(0)}
@@ -193,7 +193,7 @@ func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 }
 
 // Overlapping calls count once, and no part is longer than the run.
-func TestTimingOfCallsAtOnce(t *testing.T) {
+func TestTimingOfConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	call := func(begun, took int64) adapter.AgentCall {
@@ -220,7 +220,7 @@ func TestTimingOfCallsAtOnce(t *testing.T) {
 }
 
 // This includes calls that ended between two pages.
-func TestEachCallStandsOnOnePage(t *testing.T) {
+func TestEachCallIsOnOnePage(t *testing.T) {
 	t.Parallel()
 	l, on := &longLog{}, map[int64]int{}
 	var calls []adapter.AgentCall
@@ -240,7 +240,7 @@ func TestEachCallStandsOnOnePage(t *testing.T) {
 	}
 	for _, c := range calls {
 		if on[c.N] != 1 {
-			t.Errorf("the call that ended at %s stands on %d pages", c.At.Add(c.Took).UTC().Format("04:05.0"), on[c.N])
+			t.Errorf("the call that ended at %s is on %d pages", c.At.Add(c.Took).UTC().Format("04:05.0"), on[c.N])
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// turn is one message as a person reads it. The page links to the whole message.
+// turn is one message for display. The page links to the whole message.
 type turn struct {
 	Index   int        `json:"index"` // among all messages of the state, from 0
 	ID      string     `json:"id"`
@@ -28,7 +28,7 @@ type turn struct {
 type fileLink struct {
 	Name string `json:"name,omitempty"`
 	Type string `json:"type,omitempty"` // media type
-	Link string `json:"link,omitempty"` // its address outside the message, which is shown and never followed
+	Link string `json:"link,omitempty"` // an address outside of the message, which is shown but never followed
 }
 
 type toolCall struct {
@@ -60,7 +60,7 @@ func readConversation(values json.RawMessage, before, limit int) conversation {
 	return p
 }
 
-// lastWords returns the agent's last text in a state, or "" if a person spoke after it.
+// lastWords returns the agent's last text in a state, or "" if a user's message follows it.
 func lastWords(values json.RawMessage) string {
 	for _, m := range slices.Backward(messagesIn(values)) {
 		switch text := rule.MessageText(m); {

@@ -15,14 +15,15 @@ const (
 	changed changeKind = "changed"
 )
 
-// change is one difference between two JSON values. before is nil if it was added, after if it was removed.
+// change is one difference between two JSON values. before is nil if the value was added, and after is nil if it was
+// removed.
 type change struct {
 	path          string // names and indices joined by dots; "" for the whole value
 	kind          changeKind
 	before, after json.RawMessage
 }
 
-// maxDepth bounds how deep values are compared. A deeper difference is one change.
+// maxDepth is the depth to which values are compared. A deeper difference is reported as one change.
 const maxDepth = 24
 
 // difference lists at most most changes, in the order of after. more reports whether there are more. Elements of lists

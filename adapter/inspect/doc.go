@@ -1,18 +1,19 @@
-// Package inspect is the face for people: pages below /inspect that show what both sides of the bridge saw. No client
-// speaks it, so the bridge mounts it next to the dialects and adds what the service does not know about agents (About).
-// Like every face it answers from adapter.Service for the principal of the request, so a page shows nothing that the
-// same key could not request elsewhere. It names no dialect and has no backend.
+// Package inspect is the inspector, a face for people: pages below /inspect that show both sides of the bridge. It
+// belongs to no protocol, so the bridge mounts it next to the dialects and adds facts about agents that the service
+// does not know (About). Like every face it uses adapter.Service for the principal of the request, so a page shows
+// nothing that the same key could not request elsewhere. It names no dialect and has no backend.
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
-// from one view model (render.go). The package's other files hold what a page shows: axis.go and row.go (a run's
-// events, what clients got, calls), story.go (a run as a person reads it), waiting.go, conversation.go, difference.go, question.go, export.go and har.go.
+// from one view model (render.go). The other files prepare the contents of pages: axis.go and row.go (a run's events,
+// the frames that clients got, calls), story.go (a run as a person reads it), waiting.go (open questions),
+// conversation.go, difference.go, question.go, export.go and har.go.
 //
-//   - Pages work without scripts. A module adds what only a script can, and writes texts with textContent. The policy
-//     refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around the pages.
-//     Texts of agents and clients are shown inert: see page.Shown.
+//   - Pages work without scripts. A module only adds functions that need a script, and writes texts with textContent.
+//     The policy refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around
+//     the pages. Texts of agents and clients are shown inert: see page.Shown.
 //   - A visible page holds one EventSource. Its only event says that the page's content has changed; the module then
 //     requests the change under the rights of that request. The server polls once a second, with one short query for
-//     each visible page. A notification over all threads would cost every run a message between processes.
+//     each visible page. A notification about all threads would cost every run a message between processes.
 //   - A position in the list of runs (mapping.RunMark) is a run's id and time, so that a page can continue after that
 //     run was deleted.
 //   - A form asks first: a POST without sure=yes is answered by a confirmation page, and the audit log records a read.

@@ -17,20 +17,20 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// An export never contains credentials: the service hides them in calls, and noCredentials hides those in the log, such
-// as a client's own.
+// An export never contains credentials. The service hides them in calls, and noCredentials hides those in the log, such
+// as the client's.
 var noCredentials credential.Set
 
 // getCall returns a call with its bodies.
 type getCall = func(n int64) (adapter.AgentCall, error)
 
-// exportRun sends a run as a file: as lines of JSON, or the calls of its agent as an HTTP archive. For an active run it
-// sends what there is so far.
+// exportRun sends a run as lines of JSON, or the calls of its agent as an HTTP archive. An active run is sent as far as
+// it is logged.
 func (s *server) exportRun(w http.ResponseWriter, r *http.Request) error {
 	form := mux.Vars(r)["form"]
 	kind, ok := map[string]string{"ndjson": "application/x-ndjson", "har": "application/json"}[form]
 	if !ok {
-		return notFound("A run is exported as ndjson or as har.")
+		return notFound("A run can be exported as ndjson or har.")
 	}
 	a, err := s.axis(r)
 	if err != nil {
@@ -147,7 +147,7 @@ type exportedPart struct {
 	Encoding string            `json:"encoding,omitempty"` // base64 unless the body is text
 }
 
-// writeLines writes a run as lines of JSON, as visible to the principal of ctx: the run, each event of its log, each
+// writeLines writes a run as lines of JSON as visible to the principal of ctx: the run, each event of its log, and each
 // kept call. It omits calls that are no longer kept.
 func writeLines(ctx context.Context, w io.Writer, a *axis, calls []adapter.AgentCall, get getCall) error {
 	to := json.NewEncoder(w)

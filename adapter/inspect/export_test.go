@@ -41,7 +41,7 @@ func TestCallsInAnArchive(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"time":1.5`, `"text":"{\"a\":\"<ü>\"}"`, `"text":"/wA=","encoding":"base64"`, `{"name":"x","value":"2"}`,
-		`reset; only the first bytes of a long body are kept`, `"text":"data: x"`,
+		`reset; only the beginning of a long body is kept`, `"text":"data: x"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in %s", want, &out)
@@ -102,7 +102,7 @@ func checkForm(t *testing.T, at string, value any) {
 		}
 		for name, below := range v {
 			if !strings.HasPrefix(name, "_") && !slices.Contains(form, name) && !slices.Contains(form, name+"?") {
-				t.Errorf("%s has %s, which the form does not know", at, name)
+				t.Errorf("%s has %s, which the format does not define", at, name)
 			}
 			checkForm(t, name, below)
 		}
@@ -110,7 +110,7 @@ func checkForm(t *testing.T, at string, value any) {
 }
 
 // The calls have no body, text and binary bodies, and a response or none.
-func TestAnArchiveKeepsToItsForm(t *testing.T) {
+func TestArchiveFormat(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	bytesOf := adapter.CallPart{Header: map[string]string{"Content-Type": "application/octet-stream"}, Body: []byte{0xff, 0}, Size: 2, Kept: 2}
@@ -130,6 +130,6 @@ func TestAnArchiveKeepsToItsForm(t *testing.T) {
 	}
 	checkForm(t, "", got)
 	if n := strings.Count(out.String(), `"_encoding":"base64"`); n != 2 {
-		t.Errorf("%d of the bodies that were sent say that they are in base64: %s", n, &out)
+		t.Errorf("%d of the sent bodies are marked as base64: %s", n, &out)
 	}
 }

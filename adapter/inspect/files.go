@@ -35,10 +35,10 @@ const (
 	sniffed      = 512 // bytes
 )
 
-// images are the types that browsers draw without running anything.
+// images are the types that browsers show without running anything.
 var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// listRunFiles returns the present files of a page's rows.
+// listRunFiles returns the files of a page's rows that still exist.
 func (s *server) listRunFiles(ctx context.Context, run *mapping.Run, rows []row) (list []fileView, err error) {
 	var ids []string
 	for _, r := range rows {
@@ -65,7 +65,7 @@ func taskOf(run *mapping.Run) adapter.TaskRef {
 	return adapter.TaskRef{Agent: run.Agent, ID: run.TaskID, Flavour: run.Flavour}
 }
 
-// previewKind goes by the declared type or the name of a file. A file without either may be text.
+// previewKind returns the kind of preview for a file's declared type or name. A file without either may be text.
 func previewKind(a *mapping.Artifact) string {
 	kind, _, _ := strings.Cut(cmp.Or(a.MIMEType, mime.TypeByExtension(path.Ext(a.Path))), ";")
 	switch {
@@ -77,8 +77,8 @@ func previewKind(a *mapping.Artifact) string {
 	return ""
 }
 
-// runFile sends an image, or the beginning of a text, for a frame in which nothing runs. The bytes decide about the
-// type, not what the agent declared.
+// runFile sends an image, or the beginning of a text, for a frame in which nothing runs. The type is determined from
+// the bytes, not from the agent's declaration.
 func (s *server) runFile(w http.ResponseWriter, r *http.Request) error {
 	run, err := s.Service.GetRun(r.Context(), refOf(r))
 	if err != nil {
@@ -119,7 +119,7 @@ func preview(a *mapping.Artifact, body io.Reader) (kind string, content io.Reade
 		return "", nil, err
 	}
 	if text = withoutHalfRune(text); !utf8.Valid(text) {
-		return "", nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The file %q is neither a text nor an image that can be shown.", a.Path)
+		return "", nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The file %q is neither text nor an image that can be shown.", a.Path)
 	}
 	return "text/plain; charset=utf-8", strings.NewReader(page.Text(string(text))), nil
 }
@@ -157,7 +157,7 @@ func (s *server) listThreadFiles(ctx context.Context, thread string) ([]pathView
 func (s *server) threadFile(w http.ResponseWriter, r *http.Request) error {
 	version, err := strconv.ParseInt(mux.Vars(r)["version"], 10, 64)
 	if err != nil {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "A version of a file is named by a number.")
+		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The version of a file must be a number.")
 	}
 	v, body, err := s.Service.OpenFileVersion(r.Context(), threadOf(r), version)
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *server) threadFile(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// setAttachment makes a browser save foreign bytes and never show them.
+// setAttachment makes browsers save foreign bytes instead of showing them.
 func setAttachment(h http.Header, kind, name string) {
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -10,7 +10,7 @@ import (
 )
 
 // An image is recognized by its bytes and sent whole. Text is not cut within a rune.
-func TestPreviewsGoByTheBytes(t *testing.T) {
+func TestPreviewTypeComesFromTheBytes(t *testing.T) {
 	t.Parallel()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{0}, 2000)...)
 	const text = "text/plain; charset=utf-8"

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// The types of HTTP Archive 1.2. Unknown values that it requires are -1 or empty. The names of members that it does not
-// define begin with an underscore (section Custom Fields).
+// The types of HTTP Archive 1.2. Required values that are unknown are -1 or empty. The names of members that the format
+// does not define begin with an underscore (section Custom Fields).
 type (
 	har struct {
 		Log harLog `json:"log"`
@@ -69,7 +69,7 @@ type (
 		Type     string    `json:"mimeType"`
 		Text     string    `json:"text"`
 		Params   []harPair `json:"params"`
-		Encoding string    `json:"_encoding,omitempty"` // the standard has none for requests
+		Encoding string    `json:"_encoding,omitempty"` // the format has none for requests
 	}
 	harContent struct {
 		Size     int64  `json:"size"`
@@ -127,9 +127,9 @@ func harComment(c *adapter.AgentCall) string {
 	}
 	switch {
 	case c.Withheld:
-		parts = append(parts, "the bodies are left out: they may hold items of the long-term store outside of the namespaces of the key")
+		parts = append(parts, "the bodies are left out because they may contain items of the long-term store outside of the key's namespaces")
 	case c.Sent.Cut() || c.Received.Cut():
-		parts = append(parts, "only the first bytes of a long body are kept")
+		parts = append(parts, "only the beginning of a long body is kept")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -29,13 +29,13 @@ type Options struct {
 	Dialects adapter.Dialects
 	Version  string
 	Log      *zap.Logger
-	// About describes agents beyond what the service knows.
+	// About returns facts about agents that the service does not know.
 	About About
-	// DefaultAgent returns the name of the agent of requests that name none, or "".
+	// DefaultAgent returns the name of the agent for requests that name none, or "".
 	DefaultAgent func() string
 	// Heartbeat is the interval between heartbeats of an event stream.
 	Heartbeat time.Duration
-	// URL returns the address at which the caller finds the routes of clients, without a trailing slash.
+	// URL returns the address at which the caller can reach the clients' routes, without a trailing slash.
 	URL func(*http.Request) string
 	// Keys reports whether clients need a key.
 	Keys func() bool
@@ -65,9 +65,9 @@ type route struct {
 }
 
 var (
-	// mayRead are the rights of pages that show what is stored.
+	// mayRead are the rights for pages that show stored data.
 	mayRead = []string{mapping.RightInspect, mapping.RightRead}
-	// mayRun are the rights of forms that make an agent work.
+	// mayRun are the rights for forms that make an agent work.
 	mayRun = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
 
 	readsRun      = adapter.Effect{Verb: mapping.Read, Kind: "run"}
@@ -161,7 +161,7 @@ func notFound(message string) error {
 }
 
 // flavour returns the flavour of a new run: that of the run it continues or, without one, the first in the table of
-// dialects, since the inspector has none of its own.
+// dialects, because the inspector has no flavour of its own.
 func (s *server) flavour(of mapping.Flavour) mapping.Flavour {
 	for _, d := range s.Dialects {
 		if len(d.Flavours) > 0 {

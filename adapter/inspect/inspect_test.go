@@ -46,7 +46,7 @@ func TestScriptsAreFewAndInert(t *testing.T) {
 }
 
 // All routes need the right to inspect, pages of stored data also read, forms that make an agent work also run.
-func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
+func TestEveryRouteHasRightsAndAnEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
 	Mount(r, Options{Log: zap.NewNop()})
@@ -78,7 +78,7 @@ func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 }
 
 // Pieces of a message are added up, and the whole message replaces them.
-func TestUsageIsSummedOnce(t *testing.T) {
+func TestUsageIsAddedUpOnce(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
 	for _, e := range []mapping.Event{
@@ -100,7 +100,7 @@ func TestUsageIsSummedOnce(t *testing.T) {
 	}
 }
 
-func TestBriefKeepsRunesWhole(t *testing.T) {
+func TestBriefCutsBetweenRunes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {
 		if got := brief(text); len(got) > maxBrief+len("…") || len(text) <= maxBrief && got != text || strings.Contains(got, "\ufffd") {
@@ -110,7 +110,7 @@ func TestBriefKeepsRunesWhole(t *testing.T) {
 }
 
 // If words alone are an answer, no second field takes the same words.
-func TestAQuestionHasOnePlaceForWords(t *testing.T) {
+func TestQuestionHasOneFieldForWords(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		value  string
@@ -136,13 +136,13 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 			t.Errorf("%s: words go to %v, %v", name, places, err)
 		}
 		if len(form.Decisions) == 1 && form.Words && strings.Contains(w.Body.String(), `value="respond"`) {
-			t.Errorf("%s: to respond is to be chosen, and words are enough", name)
+			t.Errorf("%s: the decision respond is offered although words are enough", name)
 		}
 	}
 }
 
 // A browser drops the first line break of a textarea. JSON contains nothing invisible.
-func TestDefaultsStandInAForm(t *testing.T) {
+func TestFormsShowDefaults(t *testing.T) {
 	t.Parallel()
 	form := formOf(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
 		"text":{"type":"string","default":"\n</textarea>first"},"list":{"type":"array","default":["` + "\u202e" + `"]},"none":{"type":"array"},"number":{"type":"number"}}}`)})
@@ -187,7 +187,7 @@ func TestExcerptsAreShortAndInert(t *testing.T) {
 }
 
 // An early failure is answered with an error. A later one aborts the response, so that it does not look complete.
-func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
+func TestExportIsCompleteOrAborted(t *testing.T) {
 	t.Parallel()
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")
 	export := func(size int, err error) (w *httptest.ResponseRecorder, aborted any, got error) {
@@ -211,7 +211,7 @@ func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 }
 
 // The modules write the same: see .browser/inspect-run.test.mjs.
-func TestLengthsOfTime(t *testing.T) {
+func TestSpan(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[float64]string{0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {
 		if got := secondsText(s); got != want {

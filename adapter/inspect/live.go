@@ -12,13 +12,14 @@ import (
 
 const (
 	pollEvery = time.Second
-	// pollShare limits polling to about this fraction of the time: a search through all runs is repeated less often.
+	// pollShare limits polling to about 1/pollShare of the time, so a slow search through all runs is repeated less
+	// often.
 	pollShare = 20
 )
 
 // follow streams the event "changed" each time poll returns another mark, which is the event's id. A client that
-// reconnects with the last mark that it saw learns only of a change since. The stream ends with the request, or with
-// the event "gone" if poll fails, as after the deletion of a run.
+// reconnects with the last mark that it received is only notified of later changes. The stream ends with the request,
+// or with the event "gone" if poll fails, for example after the deletion of a run.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, poll func(context.Context) (mark string, err error)) error {
 	done, err := adapter.OpenStream(r.Context())
 	if err != nil {
@@ -35,7 +36,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request, poll func(contex
 		return err
 	}
 	if r.Method == http.MethodHead {
-		sse.SetHeader(w.Header()) // without a body there is nothing to wait for
+		sse.SetHeader(w.Header()) // a HEAD request has no body to wait for
 		return nil
 	}
 	stream := sse.NewStream(w, s.Heartbeat, stop)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAStreamWithoutABodyIsNotWaitedFor(t *testing.T) {
+func TestHeadOfAStreamReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -13,21 +13,21 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// questionForm is the form in which a person answers a question: decisions, the fields of the answer's schema, or
-// words. Its texts are untrusted, since they come from an agent.
+// questionForm is the form for answering a question: decisions, the fields of the answer's schema, or words. Its texts
+// are untrusted, because they come from an agent.
 type questionForm struct {
 	ID        string      `json:"id"`
 	Text      string      `json:"text"`
 	Decisions []decision  `json:"decisions,omitempty"` // one for each requested action, in their order
 	Fields    []formField `json:"fields,omitempty"`    // of the answer's schema
-	Bare      bool        `json:"bare,omitempty"`      // the one field is the whole answer instead of a member of an object
-	Words     bool        `json:"words,omitempty"`     // any text is an answer, too
-	Asks      bool        `json:"asks,omitempty"`      // the agent wants words and allows decisions for clients that know nothing else
+	Bare      bool        `json:"bare,omitempty"`      // the only field is the whole answer, not a member
+	Words     bool        `json:"words,omitempty"`     // any text is also an answer
+	Asks      bool        `json:"asks,omitempty"`      // expects words; decisions are for clients that know nothing else
 
 	cards bool // the answer is a list of HumanResponses instead of an object with decisions
 }
 
-// decision asks a person about one action.
+// decision is the part of a form for one action.
 type decision struct {
 	Action string   `json:"action"`
 	Args   string   `json:"args"`    // JSON
@@ -70,7 +70,7 @@ func (f *questionForm) readActionRequests(value json.RawMessage) bool {
 		if len(d.Allows) == 0 {
 			d.Allows = []string{"approve", "reject"}
 		}
-		// The bridge's own questions name decisions and accept words, too.
+		// The bridge's own questions name decisions but also accept words.
 		if string(rawjson.Get(rawjson.Get(value, "config"), "allow_respond")) == "true" && !slices.Contains(d.Allows, "respond") {
 			d.Allows = append(d.Allows, "respond")
 		}
@@ -138,7 +138,7 @@ func firstText(b json.RawMessage, names ...string) string {
 
 // formField is one value of an answer.
 type formField struct {
-	Name     string    `json:"name"` // of the member; "" of a bare value
+	Name     string    `json:"name"` // of the member; "" for a bare value
 	Title    string    `json:"title,omitempty"`
 	About    string    `json:"about,omitempty"`
 	Kind     fieldKind `json:"kind"`
@@ -211,12 +211,12 @@ const (
 	answerJSON     = "json"      // the whole answer
 	answerDecision = "decision-" // one of decisionKinds
 	answerArgs     = "args-"     // of an edit
-	answerReason   = "reason-"   // of a refusal, or the words of a response
+	answerReason   = "reason-"   // for a refusal, or the words of a response
 	answerField    = "field-"
 )
 
-// answer reads a filled form: its JSON if there is any, else its words, decisions or fields. Errors have the class
-// Invalid.
+// answer reads a completed form: its JSON if there is any, or else its words, decisions or fields. Errors have the
+// class Invalid.
 func (f questionForm) answer(in url.Values) (json.RawMessage, error) {
 	if whole := strings.TrimSpace(in.Get(answerJSON)); whole != "" {
 		return asJSON("the whole answer", whole)
@@ -243,7 +243,7 @@ func (f questionForm) answerInWords(words string) json.RawMessage {
 	return rawjson.Quote(words)
 }
 
-// response returns a HumanResponse, which questions of task/step agents accept, too.
+// response returns a HumanResponse, which questions of task/step agents also accept.
 func response(words string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("type").Text("response").Key("args").Text(words).Close('}').Bytes
 }
@@ -253,7 +253,7 @@ func (f questionForm) answerDecisions(in url.Values) (json.RawMessage, error) {
 	for i, d := range f.Decisions {
 		kind, reason, edited := in.Get(fmt.Sprint(answerDecision, i)), in.Get(fmt.Sprint(answerReason, i)), json.RawMessage(nil)
 		if !slices.Contains(d.Allows, kind) {
-			return nil, mapping.InvalidAt(fmt.Sprint(answerDecision, i), "nothing is decided on %s.", d.Action)
+			return nil, mapping.InvalidAt(fmt.Sprint(answerDecision, i), "there is no decision on %s.", d.Action)
 		}
 		if kind == "edit" {
 			var err error
@@ -302,8 +302,7 @@ func (d decision) humanResponse(kind, reason string, edited json.RawMessage) jso
 	return new(rawjson.Writer).Open('{').Key("type").Text(kind).Key("args").Literal("null").Close('}').Bytes
 }
 
-// answerFields returns the object of the fields, without empty ones that are not required, or the value of a bare
-// field.
+// answerFields returns the object of the fields without optional ones that are empty, or the value of a bare field.
 func (f questionForm) answerFields(in url.Values) (json.RawMessage, error) {
 	w := new(rawjson.Writer).Open('{')
 	for i, field := range f.Fields {
@@ -334,9 +333,9 @@ func (f formField) read(said string) (json.RawMessage, error) {
 	case said == "" && !f.Required:
 		return nil, nil
 	case f.Kind == choiceField && !slices.Contains(f.Choices, said):
-		return nil, mapping.InvalidAt(called, "%q is none of its choices.", said)
+		return nil, mapping.InvalidAt(called, "%q is not one of its choices.", said)
 	case f.Kind == numberField && !isNumber(said):
-		return nil, mapping.InvalidAt(called, "it has to be a number, such as 3 or -0.5.")
+		return nil, mapping.InvalidAt(called, "it must be a number, such as 3 or -0.5.")
 	}
 	return asJSON(called, said)
 }
@@ -349,7 +348,7 @@ func isNumber(said string) bool {
 func asJSON(what, said string) (json.RawMessage, error) {
 	value := rawjson.Trim(json.RawMessage(said))
 	if !rawjson.Valid(value) {
-		return nil, mapping.InvalidAt(what, "it has to be JSON. A text stands in double quotes.")
+		return nil, mapping.InvalidAt(what, "it must be JSON. Text must be in double quotes.")
 	}
 	return value, nil
 }

@@ -48,7 +48,7 @@ func (s *server) handle(to route) http.Handler {
 	})
 }
 
-// checkOrigin refuses a form that another site's page has sent, by Sec-Fetch-Site (Fetch Metadata section 2.3), or by
+// checkOrigin refuses a form that another site's page has sent. It uses Sec-Fetch-Site (Fetch Metadata section 2.3), or
 // Origin for browsers without that header. A client that sends neither is not a browser.
 func checkOrigin(r *http.Request) error {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
@@ -58,7 +58,7 @@ func checkOrigin(r *http.Request) error {
 	if at, err := url.Parse(origin); site == "" && err == nil && at.Host == r.Host {
 		return nil
 	}
-	return mapping.Errorf(mapping.Forbidden, "origin_not_allowed", "A form of the inspector is sent from a page of the inspector only.")
+	return mapping.Errorf(mapping.Forbidden, "origin_not_allowed", "A form of the inspector can only be sent from one of its pages.")
 }
 
 func (s *server) asset(w http.ResponseWriter, r *http.Request) error {
@@ -71,7 +71,7 @@ func (s *server) asset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// htmlPage is a page with its tab in the inspector's own navigation.
+// htmlPage is a page with its tab in the inspector's navigation.
 type htmlPage struct {
 	page *page.Page
 	tab  string
@@ -120,7 +120,7 @@ var templateFunctions = template.FuncMap{
 // leastBar is the width of a bar that can be seen, in percent.
 const leastBar = 0.7
 
-// namedPart is the model of the template of one half of a call.
+// namedPart is the data for the template of one half of a call.
 type namedPart struct {
 	Name string
 	Part partView
@@ -155,7 +155,7 @@ type templateData struct {
 	Model any
 }
 
-// show sends a view model: as a page to a browser, else as JSON.
+// show sends a view model: as a page to a browser, as JSON to other clients.
 func (s *server) show(w http.ResponseWriter, r *http.Request, t htmlPage, title string, model any) error {
 	if !page.Wanted(r.Header) {
 		return writeJSON(w, r, model)
@@ -191,7 +191,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := errorView{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
 	if e.Class == mapping.Internal {
 		s.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
-		v.Message = "The page could not be made; the log has the cause."
+		v.Message = "The page could not be created. The log has the cause."
 	}
 	if s.Failed != nil {
 		s.Failed(e.Code)
@@ -202,7 +202,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// withStatus replaces status 200.
+// withStatus replaces the status 200 with another one.
 type withStatus struct {
 	http.ResponseWriter
 	status int
@@ -220,18 +220,18 @@ func (w *withStatus) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// redirect sends a browser to a path relative to the root of the bridge. Other clients receive told as JSON.
+// redirect redirects a browser to a path relative to the root of the bridge. Other clients receive told as JSON.
 func redirect(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
 		return writeJSON(w, r, told)
 	}
-	// Relative, since the root of the bridge may lie below a path of a proxy: http.Redirect would make it absolute.
+	// http.Redirect would make the path absolute, but the root of the bridge may be below a path of a proxy.
 	w.Header().Set("Location", page.RootOf(r.URL.Path)+to)
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// cutText is a text as far as a page shows it.
+// cutText is the part of a text that a page shows.
 type cutText struct {
 	Text string `json:"text"`
 	Cut  int    `json:"cut,omitempty"` // the number of omitted bytes
@@ -242,7 +242,7 @@ const (
 	maxPretty = 256 << 10 // bytes of JSON that is indented
 )
 
-// cut ends a long text with a whole character.
+// cut shortens a long text at a character boundary.
 func cut(text string) cutText {
 	if len(text) <= maxText {
 		return cutText{Text: text}
@@ -291,7 +291,7 @@ type excerpt struct {
 const (
 	excerptBytes = 16 << 10
 	excerptLine  = 2000 // bytes
-	excerptHex   = 512  // bytes that are shown of other data than text
+	excerptHex   = 512  // bytes shown of data that is not text
 )
 
 // excerptOf shows JSON indented, other text as it is, and the rest in hexadecimal.

@@ -17,14 +17,14 @@ import (
 type row struct {
 	Seq       int64        `json:"seq,omitempty"` // of the event; 0 for a call
 	At        time.Time    `json:"at"`
-	Since     float64      `json:"since_seconds"` // the creation of the run
+	Since     float64      `json:"since_seconds"` // seconds since the creation of the run
 	Kind      mapping.Kind `json:"kind"`
 	Node      string       `json:"node,omitempty"`
 	Namespace []string     `json:"namespace,omitempty"`
 	Says      string       `json:"says"`
 	Bytes     int          `json:"bytes"` // of the event's data
 	Usage     *usage       `json:"usage,omitempty"`
-	Losses    []string     `json:"losses,omitempty"` // in the row of the start
+	Losses    []string     `json:"losses,omitempty"` // only in the first row
 	Artifacts []string     `json:"artifacts,omitempty"`
 	Cells     [][]frames   `json:"cells,omitempty"` // one for each column, not null; none for a call
 	Call      *callLine    `json:"call,omitempty"`
@@ -127,7 +127,7 @@ const (
 	maxRead    = 256 << 10 // bytes of data that are read for a summary
 )
 
-// summary describes an event in one line for people.
+// summary describes an event in one line.
 func summary(ev *mapping.Event) string {
 	switch ev.Kind {
 	case mapping.KindStarted:
@@ -153,13 +153,13 @@ func summary(ev *mapping.Event) string {
 
 func summaryOfLink(l *mapping.Link) string {
 	if l == nil || l.Remote == "" {
-		return "The agent knows of it."
+		return "The agent knows about it."
 	}
 	return "The agent calls it " + l.Remote + "."
 }
 
 func summaryOfState(ev *mapping.Event) string {
-	said := "The state stays as it was."
+	said := "The state does not change."
 	if ev.Data != nil {
 		said = "The state changes."
 	}

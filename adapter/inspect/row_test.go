@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFramesThatFollowEachOtherAreCounted(t *testing.T) {
+func TestConsecutiveFramesAreCounted(t *testing.T) {
 	t.Parallel()
 	got := cellOf([]adapter.Frame{{Name: "messages", ID: "1"}, {Name: "messages", ID: "2"}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}})
 	want := []frames{{Name: "messages", ID: "1", Times: 2}, {Name: "messages", ID: "3", Note: "cut"}, {Name: "values"}, {Name: "messages"}}

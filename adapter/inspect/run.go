@@ -28,7 +28,7 @@ const (
 	maxRows     = 1000
 )
 
-// runView is one run with a page of its axis. Foreign texts are not yet inert: the template does that.
+// runView is one run with a page of its axis. Foreign texts are not yet inert; the template makes them so.
 type runView struct {
 	RunID     string              `json:"run_id"`
 	ThreadID  string              `json:"thread_id"`
@@ -41,13 +41,13 @@ type runView struct {
 	CreatedAt time.Time           `json:"created_at"`
 	EndedAt   *time.Time          `json:"ended_at,omitempty"`
 	Request   *cutText            `json:"request,omitempty"` // the request in words
-	Answer    *cutText            `json:"answer,omitempty"`  // the agent's last words, of an ended run
+	Answer    *cutText            `json:"answer,omitempty"`  // the agent's last text, for an ended run
 	Fault     *mapping.Fault      `json:"error,omitempty"`
 	Why       string              `json:"why"` // explains the status
 	Questions []mapping.Interrupt `json:"questions,omitempty"`
 	Losses    []lossView          `json:"losses,omitempty"`
 	Timing    timing              `json:"timing"`
-	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil: unknown
+	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil means unknown
 	Capture   string              `json:"capture"`
 	Calls     []*callLine         `json:"calls"`
 	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
@@ -133,7 +133,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if err != nil {
 		return v, err
 	}
-	if len(v.Questions) == 0 && end != nil { // else the agent's last words are the question
+	if len(v.Questions) == 0 && end != nil { // otherwise the agent's last text is the question
 		v.Answer = textOrNil(lastWords(end.JSON()))
 	}
 	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
@@ -163,7 +163,7 @@ func readAxisQuery(r *http.Request) (axisQuery, error) {
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s is a number.", name)
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be a number.", name)
 		}
 		set(n)
 	}
@@ -194,7 +194,7 @@ func textOrNil(text string) *cutText {
 	return new(cut(text))
 }
 
-// followRun reports each logged event and each change of the run's status.
+// followRun reports each logged event and each change of status.
 func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
 	return s.follow(w, r, func(ctx context.Context) (string, error) {
@@ -210,7 +210,7 @@ func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// eventView is an event with its logged bytes and what clients got of it.
+// eventView is an event with its logged bytes and the frames that clients got for it.
 type eventView struct {
 	RunID string       `json:"run_id"`
 	Seq   int64        `json:"seq"`
@@ -222,7 +222,7 @@ type eventView struct {
 	Seen  []seenView   `json:"seen"`
 }
 
-// seenView is what clients of one dialect got.
+// seenView holds the frames that clients of one dialect got.
 type seenView struct {
 	Clients string      `json:"clients"`
 	Sights  []frameView `json:"sights"`
@@ -278,7 +278,7 @@ func viewEvent(who mapping.Principal, a *axis, e *state.Entry, seen [][]adapter.
 	return v
 }
 
-// eventBytes sends the data of an event or a frame that clients got of it, unchanged.
+// eventBytes sends the data of an event, or of a frame that clients got for it, unchanged.
 func (s *server) eventBytes(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.axis(r)
 	if err != nil {
@@ -322,7 +322,7 @@ type partView struct {
 	Headers []header `json:"headers"`
 	Size    int64    `json:"size"`
 	Kept    int      `json:"kept"`
-	Cut     bool     `json:"cut"` // not all of the body is kept
+	Cut     bool     `json:"cut"` // only a part of the body is kept
 	Text    excerpt  `json:"text"`
 }
 
@@ -331,7 +331,7 @@ type header struct {
 	Value string `json:"value"`
 }
 
-const withheld = "The bodies are not shown: they may hold items of the long-term store outside of the namespaces of the key."
+const withheld = "The bodies are not shown because they may contain items of the long-term store outside of the key's namespaces."
 
 func (s *server) callPage(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.callOf(r)
@@ -376,7 +376,7 @@ func (s *server) callBytes(w http.ResponseWriter, r *http.Request) error {
 	name := mux.Vars(r)["side"]
 	part, ok := map[string]*adapter.CallPart{"sent": &c.Sent, "received": &c.Received}[name]
 	if !ok {
-		return notFound("A call has the parts sent and received.")
+		return notFound("The parts of a call are sent and received.")
 	}
 	if c.Withheld {
 		return mapping.Errorf(mapping.Forbidden, "forbidden", withheld)

@@ -36,7 +36,7 @@ type runsView struct {
 // Newest returns the query of the first page.
 func (l runsView) Newest() string { return l.Filter.address("") }
 
-// runRow is one run in the list. Its texts are made here, once for the page and its module.
+// runRow is one run in the list. It contains texts for both the page and its module.
 type runRow struct {
 	RunID     string            `json:"run_id"`
 	ThreadID  string            `json:"thread_id"`
@@ -49,10 +49,10 @@ type runRow struct {
 	EndedAt   *time.Time        `json:"ended_at,omitempty"`
 	Took      string            `json:"took"`             // up to now for an active run
 	Reason    adapter.Reason    `json:"reason,omitempty"` // why it waits
-	Why       string            `json:"why,omitempty"`    // the same as a sentence, or why it failed
-	Steps     *int              `json:"steps,omitempty"`  // of an ended run; nil: unknown
-	Usage     *usage            `json:"usage,omitempty"`  // nil: unknown
-	Place     string            `json:"place"`            // its position, for the parameter before
+	Why       string            `json:"why,omitempty"`    // the reason as a sentence, or why it failed
+	Steps     *int              `json:"steps,omitempty"`  // of an ended run; nil means unknown
+	Usage     *usage            `json:"usage,omitempty"`  // nil means unknown
+	Place     string            `json:"place"`            // its position, for the parameter "before"
 }
 
 func (s *server) runsPage(w http.ResponseWriter, r *http.Request) error {
@@ -70,10 +70,10 @@ func (s *server) runsPage(w http.ResponseWriter, r *http.Request) error {
 	return s.show(w, r, runsHTML, "Runs", v)
 }
 
-// withoutSlash redirects the path with a trailing slash, which people type.
+// withoutSlash redirects from the path with a trailing slash, which users may type.
 func (s *server) withoutSlash(w http.ResponseWriter, r *http.Request) error {
 	to := url.URL{Path: page.RootOf(r.URL.Path) + "inspect", RawQuery: r.URL.RawQuery}
-	w.Header().Set("Location", to.String()) // relative, since the root of the bridge may lie below a path of a proxy
+	w.Header().Set("Location", to.String()) // relative, because the root of the bridge may be below a path of a proxy
 	w.WriteHeader(http.StatusPermanentRedirect)
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *server) viewRow(ctx context.Context, r mapping.Run, now time.Time) runR
 		row.Why = brief(mapping.WithoutAgent(r.Agent, r.Fault.Message))
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
-		if e, err := s.Service.ExplainRun(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // else it was deleted
+		if e, err := s.Service.ExplainRun(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // otherwise it was deleted
 			row.Reason, row.Why = e.Reason, brief(mapping.WithoutAgent(r.Agent, e.Message))
 			if e.Question != nil && len(e.Question.Interrupts) > 0 {
 				row.Why = line(rule.QuestionText(e.Question.Interrupts[0].Value))
@@ -158,7 +158,7 @@ func (s *server) followRuns(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// maxBrief bounds a sentence in a list, in bytes: an agent may have written it.
+// maxBrief is the maximum size in bytes of a sentence in a list, which an agent may have written.
 const maxBrief = 400
 
 func brief(text string) string {
@@ -194,7 +194,7 @@ func shortID(id string) string {
 	return strings.ToValidUTF8("…"+id[len(id)-shortIDLength:], "")
 }
 
-// Span formats a duration for people.
+// Span formats a duration for display.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d > 0 && d < time.Millisecond:

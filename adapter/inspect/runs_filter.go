@@ -13,10 +13,10 @@ import (
 
 const (
 	defaultRuns = 50  // on a page
-	maxRuns     = 200 // that a module may request at once
+	maxRuns     = 200 // the most that a module may request at once
 )
 
-// runFilter is the filter of a list of runs as the form sends it. All conditions must hold.
+// runFilter is the filter of a list of runs as sent by the form. All conditions must hold.
 type runFilter struct {
 	Agent    string `json:"agent,omitempty"`
 	Status   string `json:"status,omitempty"`
@@ -60,7 +60,7 @@ func readFilter(values url.Values) (runFilter, error) {
 	}
 	for name := range values {
 		if meant := mapping.Misspelt(name, known); meant != "" && !slices.Contains(known, name) {
-			return f, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Runs are not filtered by %q. Did you mean %q?", name, meant)
+			return f, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Runs cannot be filtered by %q. Did you mean %q?", name, meant)
 		}
 	}
 	return f, nil
@@ -141,7 +141,7 @@ func (f runFilter) address(before string) string {
 	return "?" + values.Encode()
 }
 
-// query asks for one run more than the limit, which shows whether there is a next page.
+// query requests one run more than the limit, which shows whether there is a next page.
 func (f runFilter) query() (q mapping.RunQuery, err error) {
 	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {
@@ -153,7 +153,7 @@ func (f runFilter) query() (q mapping.RunQuery, err error) {
 	if f.Metadata != "" {
 		var object map[string]json.RawMessage
 		if json.Unmarshal([]byte(f.Metadata), &object) != nil || object == nil {
-			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The metadata to look for is no JSON object. Write one, such as {"user":"ann"}.`)
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The metadata must be a JSON object, such as {"user":"ann"}.`)
 		}
 		q.Metadata = json.RawMessage(f.Metadata)
 	}
@@ -185,10 +185,10 @@ func parseTime(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
+	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is not a time. Write one like 2026-01-02T15:04:05, in UTC.", text)
 }
 
-// SinceField returns the value of the form's field: in UTC, without a zone, in whole seconds.
+// SinceField returns the value of the form's field in UTC, without a zone, in whole seconds.
 func (f runFilter) SinceField() string { return timeField(f.Since, 0) }
 
 // UntilField is like SinceField but rounds up.
@@ -214,7 +214,7 @@ func readMark(text string) (mapping.RunMark, error) {
 	at, id, _ := strings.Cut(text, ".")
 	us, err := strconv.ParseInt(at, 36, 64)
 	if err != nil || id == "" {
-		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, "The place in the list cannot be read. Begin with the newest runs again.")
+		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor, "The position in the list cannot be read. Start again with the newest runs.")
 	}
 	return mapping.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
 }

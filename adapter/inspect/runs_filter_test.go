@@ -11,7 +11,7 @@ import (
 )
 
 // The form shows each condition of an address in its own format: times with a zone or without, a removed agent.
-func TestAFilterStandsInItsForm(t *testing.T) {
+func TestFormShowsItsFilter(t *testing.T) {
 	t.Parallel()
 	f, err := readFilter(url.Values{"since": {"2026-01-02T01:04:05+02:00"}, "until": {"2026-01-02T03:04:05.000001Z"}, "agent": {"gone"}})
 	if err != nil {
@@ -32,7 +32,7 @@ func TestAFilterStandsInItsForm(t *testing.T) {
 		t.Errorf("a day: %s", again)
 	}
 	if (runFilter{}).UntilField() != "" || (runFilter{Until: "soon"}).UntilField() != "" {
-		t.Error("no time is in the form's field")
+		t.Error("the form's field has no time")
 	}
 }
 

@@ -22,7 +22,7 @@ var (
 	differenceHTML = newPage("difference", "runs", "thread.css")
 )
 
-// Of each list a page shows the newest.
+// Maximum numbers of list entries on a page, which shows the newest.
 const (
 	maxTurns       = 50
 	maxThreadRuns  = 50
@@ -70,7 +70,7 @@ type threadRun struct {
 func (r threadRun) Active() bool { return r.Status.Active() }
 
 func (s *server) threadPage(w http.ResponseWriter, r *http.Request) error {
-	before, _ := strconv.Atoi(r.URL.Query().Get("earlier")) // anything else than a number means the newest turns
+	before, _ := strconv.Atoi(r.URL.Query().Get("earlier")) // anything but a number means the newest turns
 	v, err := s.viewThread(r.Context(), threadOf(r), before, r.URL.Query().Get("older"))
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *server) listQuestions(ctx context.Context, t mapping.Thread) ([]openQue
 	return list, nil
 }
 
-// runThatAsked returns the run of a question, or the newest that waits if the question names none. It returns the zero
+// runThatAsked returns the run of a question, or the newest waiting run if the question names none. It returns the zero
 // Run if the run was deleted.
 func (s *server) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
@@ -158,7 +158,7 @@ func (s *server) followThread(w http.ResponseWriter, r *http.Request) error {
 	return s.follow(w, r, func(ctx context.Context) (string, error) { return s.threadMark(ctx, threadOf(r)) })
 }
 
-// threadMark reads no values, which may be large.
+// threadMark returns a mark that changes with the thread. It does not read values, which may be large.
 func (s *server) threadMark(ctx context.Context, id string) (string, error) {
 	found, _, err := s.Service.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
 	if err != nil {
@@ -181,11 +181,11 @@ func (s *server) threadMark(ctx context.Context, id string) (string, error) {
 type toldRun struct {
 	RunID  string     `json:"run_id"`
 	Items  []toldItem `json:"items"`
-	More   int        `json:"more,omitempty"`   // items that are not listed
-	Hidden int        `json:"hidden,omitempty"` // items that the caller may not see
+	More   int        `json:"more,omitempty"`   // number of items that are not listed
+	Hidden int        `json:"hidden,omitempty"` // number of items that the caller may not see
 }
 
-// toldItem is an item as it is now.
+// toldItem is an item in its current version.
 type toldItem struct {
 	Namespace []string   `json:"namespace"`
 	Key       string     `json:"key"`
@@ -206,7 +206,7 @@ func (s *server) listTold(ctx context.Context, thread string) ([]toldRun, error)
 				continue
 			}
 			it := toldItem{Namespace: name.Namespace, Key: name.Key}
-			now, err := s.Service.GetItem(ctx, name.Namespace, name.Key, new(false)) // showing an item does not prolong its life
+			now, err := s.Service.GetItem(ctx, name.Namespace, name.Key, new(false)) // false: do not prolong its life
 			switch {
 			case err == nil:
 				it.Value, it.UpdatedAt = cut(string(now.Value)), &now.UpdatedAt
@@ -230,7 +230,7 @@ type checkpointView struct {
 	Next      []string  `json:"next"`
 	Metadata  cutText   `json:"metadata"`
 	Values    cutText   `json:"values"`
-	Agents    []string  `json:"agents"` // choices for a run from here
+	Agents    []string  `json:"agents"` // choices for a run from this checkpoint
 	Agent     string    `json:"agent"`  // of the thread's newest run
 	MayAct    bool      `json:"-"`
 }
@@ -291,7 +291,7 @@ type differenceView struct {
 	From     string       `json:"from"`
 	To       string       `json:"to"`
 	Changes  []changeView `json:"changes"`
-	More     bool         `json:"more,omitempty"` // there are more changes than are listed
+	More     bool         `json:"more,omitempty"` // not all changes are listed
 }
 
 type changeView struct {
@@ -326,10 +326,10 @@ func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
 	return s.show(w, r, differenceHTML, "Difference", v)
 }
 
-// treeLine is a line of history, oldest checkpoint first.
+// treeLine is a branch of history, oldest checkpoint first.
 type treeLine []treeNode
 
-// treeNode is a checkpoint with the other lines that begin after it.
+// treeNode is a checkpoint with the other branches that begin after it.
 type treeNode struct {
 	ID        string     `json:"id"`
 	Parent    string     `json:"parent,omitempty"`
@@ -342,8 +342,8 @@ type treeNode struct {
 	Branches  []treeLine `json:"branches,omitempty"`
 }
 
-// readTree returns the newest checkpoints of a thread, or those before one. If there are more, older is the checkpoint
-// before which they come.
+// readTree returns the newest checkpoints of a thread, or those before a given one. If there are more, older is the
+// checkpoint that follows them.
 func (s *server) readTree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
 	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1})
 	if err != nil {
@@ -357,8 +357,8 @@ func (s *server) readTree(ctx context.Context, t mapping.Thread, before string) 
 	return treeOf(list, t.Head), older, nil
 }
 
-// treeOf arranges checkpoints, oldest first, as lines. At a fork the line continues towards the head, or else to the
-// newest checkpoint. The others are its branches.
+// treeOf arranges checkpoints, oldest first, as branches. At a fork the branch continues towards the head, or else to
+// the newest checkpoint. The others become branches of the node.
 func treeOf(list []mapping.Checkpoint, head string) []treeLine {
 	byID, children, toHead := map[string]mapping.Checkpoint{}, map[string][]string{}, map[string]bool{}
 	for _, c := range list {

@@ -21,7 +21,7 @@ type usage struct {
 const (
 	usageKept   = 4096 // runs
 	usageEvents = 2000 // that are read of one run
-	// usageBudget bounds the time that one list spends on usage. The next request finds the rest.
+	// usageBudget is the maximum time that one list spends on usage. The next request finds the rest.
 	usageBudget = 150 * time.Millisecond
 )
 
@@ -82,7 +82,8 @@ func isStep(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindUpdate && len(ev.Head.NS) == 0 && (!ev.Head.Reduce || ev.Head.Step != nil)
 }
 
-// tally is the usage of each message of a run: the sum of its pieces, or the number in the whole message at the end.
+// tally holds the usage of each message of a run: the sum over its pieces, or the number in the whole message at the
+// end.
 type tally map[string]*messageUsage
 
 type messageUsage struct {
@@ -142,7 +143,8 @@ func (t tally) piece(m usageMessage) {
 	s.pieces.Output += m.Usage.Output
 }
 
-// message adds a whole message, which replaces its pieces. Messages without ids may be different ones and are added up.
+// message adds a whole message, which replaces its pieces. Messages without ids are added up, because they may be
+// different ones.
 func (t tally) message(m usageMessage) {
 	if m.ID == "" {
 		t.piece(m)

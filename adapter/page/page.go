@@ -1,10 +1,10 @@
-// Package page is the frame of the bridge's own pages: their style, their browser policy, and how they are sent.
-// Packages inspect and front provide the contents, and the bridge specifies the tabs. The main part of a page is a
-// template of html/template. This package uses no service. Start reading at New and Page.
+// Package page provides the frame of the bridge's own pages: their style, their browser policy, and the way they are
+// sent. Packages inspect and front provide the contents, and the bridge specifies the tabs. The main part of a page is
+// a template of html/template. This package uses no service. Start reading at New and Page.
 //
-// A page works without scripts. Its only style is included, so that it is painted as soon as it has arrived, and its
-// policy (Content Security Policy Level 3) allows that style by its digest. It loads nothing, not even from the bridge,
-// unless it has Assets. Links are relative to the root of the bridge, which may be below a path of a proxy.
+// A page works without scripts. Its only style is included, so the page can be painted as soon as it has arrived. Its
+// policy (Content Security Policy Level 3) allows that style by its digest. A page loads nothing, not even from the
+// bridge, unless it has Assets. Links are relative to the root of the bridge, which may be below a path of a proxy.
 package page
 
 import (
@@ -61,8 +61,8 @@ type Page struct {
 	policy, referrer string
 }
 
-// Assets are what a page has in addition to the frame: the text of its style, which is included after the frame's, and
-// the modules that it loads from the bridge, by paths relative to its root.
+// Assets are the additions of a page to the frame: the text of its style, which is included after the frame's, and the
+// modules that it loads from the bridge, by paths relative to its root.
 type Assets struct {
 	Style   string
 	Modules []string
@@ -75,8 +75,8 @@ func New(main string, functions template.FuncMap) *Page {
 	return &Page{t: template.Must(t.New("main").Parse(main)), style: style, policy: policy(style), referrer: "no-referrer"}
 }
 
-// With returns the page with assets. The forms of such a page send their origin: with no-referrer it would be null
-// (Fetch standard section 3.1), which names no origin.
+// With returns the page with assets. The forms of such a page must send their origin. With no-referrer it would be null
+// (Fetch standard section 3.1).
 func (p *Page) With(a Assets) *Page {
 	whole := style + a.Style
 	return &Page{p.t, whole, a.Modules, assetPolicy(whole), "same-origin"}
@@ -145,7 +145,7 @@ func Send(w http.ResponseWriter, r *http.Request, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// known reports whether one of a client's tags is the tag, in the weak comparison.
+// known reports whether tag is among a client's tags by weak comparison.
 func known(have []string, tag string) bool {
 	for part := range strings.SplitSeq(strings.Join(have, ","), ",") {
 		part = strings.TrimSpace(part)

@@ -28,9 +28,9 @@ func heldStyle(text string) string {
 	return held
 }
 
-// TestAssetsStandInThePageOrAreItsOwn checks that a page with assets includes its style, which its policy allows by
+// TestAssetsAreInlineOrFromTheBridge checks that a page with assets includes its style, which its policy allows by
 // digest, and loads modules but no styles.
-func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
+func TestAssetsAreInlineOrFromTheBridge(t *testing.T) {
 	t.Parallel()
 	p := New("<h1>{{.}}</h1>", nil).With(Assets{Style: "h1 > a { color: red; }\n", Modules: []string{"web/a.js"}})
 	got := get(t, p, "x")
@@ -48,8 +48,8 @@ func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestPolicyAllowsTheStyleAlone checks that the digest is that of the style in the page.
-func TestPolicyAllowsTheStyleAlone(t *testing.T) {
+// TestPolicyAllowsOnlyTheStyle checks that the digest is that of the style in the page.
+func TestPolicyAllowsOnlyTheStyle(t *testing.T) {
 	t.Parallel()
 	got := get(t, New("<h1>{{.}}</h1>", nil), "<script>")
 	text := got.Body.String()
@@ -69,7 +69,7 @@ func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 		t.Errorf("%d tabs are open", len(found))
 	}
 	if links := regexp.MustCompile(`(href|src)="/`).FindString(text); links != "" {
-		t.Errorf("%s: a link that breaks below a path of a proxy", links)
+		t.Errorf("%s: the link breaks below a proxy's path", links)
 	}
 }
 
@@ -98,8 +98,8 @@ func TestPageIsSentOnce(t *testing.T) {
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 
-// TestWhoGetsThePage checks that only browsers, which name HTML, get the page.
-func TestWhoGetsThePage(t *testing.T) {
+// TestBrowsersGetThePage checks that only browsers, which name HTML, get the page.
+func TestBrowsersGetThePage(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]bool{
 		"": false, "*/*": false, "application/json": false, "application/json, text/plain, */*": false, "text/event-stream": false,

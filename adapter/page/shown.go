@@ -15,8 +15,8 @@ func Functions() template.FuncMap {
 	return template.FuncMap{"shown": Shown, "text": Text, "clock": Clock, "instant": Instant}
 }
 
-// Shown returns a foreign name or sentence without invisible characters: those that would turn, hide or break the text
-// around them are replaced by their numbers.
+// Shown returns a foreign name or sentence without invisible characters. Characters that would reverse, hide or break
+// the text around them are replaced with their code points.
 func Shown(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -29,8 +29,8 @@ func Shown(text string) string {
 	return b.String()
 }
 
-// Clock returns a time in UTC for people. Scripts show the time elapsed since, because in the page itself it would
-// change the text, and thus the ETag, every second.
+// Clock returns a time in UTC for display. Scripts show the time elapsed since then. In the page itself, an elapsed
+// time would change the text, and thus the ETag, every second.
 func Clock(t time.Time) string { return t.UTC().Format("2 Jan, 15:04:05 UTC") }
 
 // Instant returns a time for <time datetime>.

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Text is Shown for texts of several lines: it keeps line feeds and tabs.
+// Text is Shown for texts of several lines. It keeps line feeds and tabs.
 func Text(text string) string {
 	var b strings.Builder
 	for _, c := range text {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// hideBody removes credentials from a body, which may have been cut within one.
+// hideBody removes credentials from a body, which may have been cut off within one.
 func (r *Recorder) hideBody(raw []byte, cut bool) []byte {
 	if cut {
 		raw = r.secrets.WithoutHalf(raw)
@@ -25,7 +25,7 @@ func (r *Recorder) hidden(e Exchange) Exchange {
 }
 
 // hiddenAlike hides the parts of a new text that are hidden in the recorded text, so that a new credential, such as a
-// run's token, matches the recorded one. It returns a text without these similarities unchanged.
+// run's token, matches the recorded one. If the texts differ otherwise, it returns the new text unchanged.
 func hiddenAlike(then, now string) string {
 	if !strings.Contains(then, credential.HiddenText) {
 		return now

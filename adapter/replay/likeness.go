@@ -34,7 +34,7 @@ func (n names) bind(then, now string) bool {
 
 var uuidPattern = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 
-// text reports whether two texts are equal except for UUIDs that map to each other, or are both times. Hidden parts of
+// text reports whether two texts are both times, or are equal except for UUIDs that map to each other. Hidden parts of
 // the recording match anything.
 func (n names) text(then, now string) bool {
 	now = hiddenAlike(then, now)
@@ -58,7 +58,7 @@ func isTime(text string) bool {
 	return err == nil
 }
 
-// call returns how a call differs from the recorded one, or "".
+// call describes how a call differs from the recorded one, or returns "".
 func (n names) call(then, now Call) string {
 	switch {
 	case then.Method != now.Method:
@@ -68,7 +68,7 @@ func (n names) call(then, now Call) string {
 	case then.Unread:
 		return ""
 	case now.Body.Cut != then.Body.Cut:
-		return "its body is of another length"
+		return "its body has another length"
 	}
 	return n.body(then, now)
 }
@@ -92,7 +92,7 @@ func (n names) body(then, now Call) string {
 	return ""
 }
 
-// withoutBoundary returns the body. In a multipart form it replaces the boundary, which is random.
+// withoutBoundary returns the body. In a multipart form it replaces the random boundary.
 func withoutBoundary(c Call) string {
 	kind, params, err := mime.ParseMediaType(c.Type)
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
@@ -101,7 +101,7 @@ func withoutBoundary(c Call) string {
 	return strings.ReplaceAll(c.Body.raw(), params["boundary"], "boundary")
 }
 
-// value returns where and how two JSON values differ, or "".
+// value describes where and how two JSON values differ, or returns "".
 func (n names) value(at string, then, now any) string {
 	switch a := then.(type) {
 	case string:

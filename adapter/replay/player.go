@@ -13,13 +13,13 @@ import (
 	"sync"
 )
 
-// takesKept limits the remembered conversations. Beyond it the oldest is forgotten.
+// takesKept is the maximum number of remembered conversations. The oldest are forgotten.
 const takesKept = 100
 
-// Player answers calls as a recorded agent did. It answers a call with the first unused exchange that matches: bodies
-// are compared as JSON, UUIDs are mapped to those of the recording, and all times are equal. Calls that only read can
-// be repeated. For a call that matches no conversation so far, the recording is played again from its start. A call
-// that was not recorded gets status 501 with a message about the first difference. Safe for concurrent use.
+// Player answers calls as a recorded agent did. It answers a call with the first unused exchange that matches. Bodies
+// are compared as JSON, UUIDs are mapped to those of the recording, and any two times are equal. Calls that only read
+// can be repeated. For a call that does not match a conversation so far, the recording is played again from its start.
+// A call that was not recorded gets status 501 and a message about the first difference. Safe for concurrent use.
 type Player struct {
 	of *Recording
 
@@ -30,7 +30,7 @@ type Player struct {
 // NewPlayer returns a player of a recording.
 func NewPlayer(of *Recording) *Player { return &Player{of: of} }
 
-// Through returns the player, for adapter.Upstream.Through: no call uses the network.
+// Through returns the player, for adapter.Upstream.Through. No call uses the network.
 func (p *Player) Through(http.RoundTripper) http.RoundTripper { return p }
 
 // RoundTrip answers a call from the recording.
@@ -73,7 +73,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// find returns the answer to a call. differs is the reason if there is none.
+// find returns the answer to a call. If there is none, differs is the reason.
 func (p *Player) find(now Call) (a Answer, differs string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,9 +90,9 @@ func (p *Player) find(now Call) (a Answer, differs string) {
 	return Answer{}, p.differs(now, fresh)
 }
 
-// differs returns a message about what was recorded in the place of a call: in the newest conversation, possibly a new
-// one, that has an unused call with the same method and path, or else in the newest with any unused call. If there is
-// none, the recording ends before the call.
+// differs returns a message that compares a call with the one that was recorded in its place. That is a call in the
+// newest conversation, possibly a new one, that has an unused call with the same method and path, or else in the newest
+// with any unused call. If there is none, the recording ends before the call.
 func (p *Player) differs(now Call, fresh *take) string {
 	due, diff, alike := fresh.next(now)
 	if len(p.takes) > 0 && !alike {
@@ -113,7 +113,7 @@ func (p *Player) differs(now Call, fresh *take) string {
 	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run again, or undo the change.", asked, due.N, due.Call.Method, due.Call.Target, diff)
 }
 
-// refusal returns an answer whose message the backends of both dialects find.
+// refusal returns an answer with a message that the backends of both dialects can read.
 func refusal(why string) Answer {
 	text, err := json.Marshal(map[string]string{"detail": "replay: " + why, "error": "replay: " + why})
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *playedBody) Read(p []byte) (int, error) {
 	}
 	switch {
 	case t.a.Body.Cut:
-		return n, fmt.Errorf("replay: the recording keeps the first %d bytes of this answer alone", keptBody)
+		return n, fmt.Errorf("replay: the recording contains only the first %d bytes of this response", keptBody)
 	case t.a.Error != "":
 		return n, errors.New(t.a.Error)
 	case t.a.Left:
@@ -169,7 +169,7 @@ func (t *playedBody) Close() error {
 	return nil
 }
 
-// pretendSent makes the observers of a call (upstream, once) treat it as written.
+// pretendSent makes the observers of a call (in package upstream) treat it as written.
 func pretendSent(ctx context.Context) {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// keptBody is the maximum size of a body in a recording. A longer body is not a message and is cut.
+// keptBody is the maximum size of a body in a recording. A longer body is cut, because it is not a message.
 const keptBody = 16 << 20
 
 // keptHeaders are the response headers that matter to a backend. Others may contain confidential values.
@@ -31,8 +31,8 @@ type Recorder struct {
 	err error // the first write error; nothing is written after it
 }
 
-// NewRecorder returns a recorder that writes to w. Close w after the last call, and check Err. Credentials are removed
-// from the URL in head, and secrets are hidden wherever they occur.
+// NewRecorder returns a recorder that writes to w. The caller must check Err and close w after the last call.
+// Credentials are removed from the URL in head, and secrets are hidden wherever they occur.
 func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
@@ -51,7 +51,7 @@ func (r *Recorder) Through(next http.RoundTripper) http.RoundTripper { return &t
 // Count returns the number of calls that have begun.
 func (r *Recorder) Count() int { return int(r.begun.Load()) }
 
-// Err returns why the recording is incomplete, or nil if it is complete.
+// Err returns the reason why the recording is incomplete, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

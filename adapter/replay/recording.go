@@ -19,7 +19,7 @@ const version = 1
 type Head struct {
 	Version int    `json:"apbridge_recording"`
 	URL     string `json:"url"`     // of the agent, as configured
-	Dialect string `json:"dialect"` // as configured; auto queries the recording, too
+	Dialect string `json:"dialect"` // as configured; with auto, the detection is part of the recording
 }
 
 // Exchange is a call and its result.
@@ -35,20 +35,20 @@ type Call struct {
 	Target string `json:"target"` // path and query
 	Type   string `json:"type,omitempty"`
 	Body   Body   `json:"body,omitzero"`
-	// Unread: the call failed before its body was completely read.
+	// Unread means that the call failed before its body was completely read.
 	Unread bool `json:"unread,omitempty"`
 }
 
 // Answer is the agent's response.
 type Answer struct {
-	Status  int               `json:"status,omitempty"` // 0: there was none, for the reason in Error
+	Status  int               `json:"status,omitempty"` // 0 if there was no response; Error has the reason
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    Body              `json:"body,omitzero"`
-	// Error is why there is no response, or why it broke off.
+	// Error is the reason for a missing or incomplete response.
 	Error string `json:"error,omitempty"`
-	// Sent: there was no response, but the agent may have received the call.
+	// Sent means that there was no response, but that the agent may have received the call.
 	Sent bool `json:"sent,omitempty"`
-	// Left: the bridge closed the response before its end.
+	// Left means that the bridge closed the response before its end.
 	Left bool `json:"left,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Answer struct {
 type Body struct {
 	Text  string `json:"text,omitempty"`
 	Bytes []byte `json:"base64,omitempty"`
-	// Cut: the body is longer than the recorded part.
+	// Cut means that the body is longer than the recorded part.
 	Cut bool `json:"cut,omitempty"`
 }
 
@@ -94,7 +94,7 @@ func Open(file string) (*Recording, error) {
 	return r, nil
 }
 
-var errForeign = errors.New("is no recording of apbridge, which begins with a line like {\"apbridge_recording\":1,…}")
+var errForeign = errors.New("is not a recording of apbridge, which would begin with a line like {\"apbridge_recording\":1,…}")
 
 func read(from io.Reader) (*Recording, error) {
 	r, lines := &Recording{}, json.NewDecoder(bufio.NewReader(from))
@@ -102,7 +102,7 @@ func read(from io.Reader) (*Recording, error) {
 		return nil, errForeign
 	}
 	if r.Version != version {
-		return nil, fmt.Errorf("is a recording of form %d, and this version of apbridge reads form %d", r.Version, version)
+		return nil, fmt.Errorf("is a recording in format %d, but this version of apbridge reads format %d", r.Version, version)
 	}
 	for n := 2; ; n++ {
 		var e Exchange

@@ -164,8 +164,8 @@ func TestAnotherConversation(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotRecorded checks that the message names the first call that differs, and the difference.
-func TestWhatWasNotRecorded(t *testing.T) {
+// TestUnrecordedCalls checks that the message names the first call that differs, and the difference.
+func TestUnrecordedCalls(t *testing.T) {
 	t.Parallel()
 	of, _ := record(t,
 		call{"POST", "/threads", `{"thread_id":"` + threadA + `"}`},
@@ -198,9 +198,9 @@ func TestWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAConversationThatDiffersAfterAWholeOne checks that, after a complete replay, a new conversation is compared with
-// the start of the recording, and a continued one with the unused calls.
-func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
+// TestConversationThatDiffersAfterACompleteOne checks that, after a complete replay, a new conversation is compared
+// with the start of the recording, and a continued one with the unused calls.
+func TestConversationThatDiffersAfterACompleteOne(t *testing.T) {
 	t.Parallel()
 	first, second := call{"POST", "/tasks", `{"input":"Washington"}`}, call{"POST", "/tasks/" + threadA + "/steps", `{"n":1}`}
 	of, _ := record(t, first, second)
@@ -216,13 +216,13 @@ func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 	begins := call{"POST", "/tasks", `{"input":"Berlin"}`}
 	const differs = `Call 1 of the recording is POST /tasks: input is \"Berlin\", recorded was \"Washington\".`
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
-		t.Errorf("after a whole conversation: %s", got)
+		t.Errorf("after a complete conversation: %s", got)
 	}
 	if got := send(t, p, nowhere, first); !strings.HasPrefix(got, "200 ") {
 		t.Fatal(got)
 	}
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
-		t.Errorf("beside a continued one: %s", got)
+		t.Errorf("next to a continued one: %s", got)
 	}
 	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadB + "/steps", `{"n":2}`}); !strings.Contains(got, `Call 2 of the recording`) || !strings.Contains(got, `n is 2, recorded was 1`) {
 		t.Errorf("a continued one: %s", got)
@@ -234,10 +234,10 @@ func TestForeignRecordings(t *testing.T) {
 	t.Parallel()
 	const head = `{"apbridge_recording":1}` + "\n"
 	for text, want := range map[string]string{
-		"":                                     "is no recording",
-		"GET / HTTP/1.1":                       "is no recording",
-		`{"log":{"version":"1.2"}}`:            "is no recording",
-		`{"apbridge_recording":2}`:             "form 2",
+		"":                                     "is not a recording",
+		"GET / HTTP/1.1":                       "is not a recording",
+		`{"log":{"version":"1.2"}}`:            "is not a recording",
+		`{"apbridge_recording":2}`:             "format 2",
 		head + `{"n":1`:                        "line 2",
 		head + `{"n":1}`:                       "line 2: has no call",
 		head + `{"n":"1"}`:                     "line 2",

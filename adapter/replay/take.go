@@ -18,8 +18,8 @@ func newTake(of *Recording, first bool) *take {
 	return &take{of: of, first: first, used: make([]bool, len(of.Exchanges)), names: newNames()}
 }
 
-// answer returns the recorded answer to a call: that of the first unused exchange that matches, or else, for a call
-// that only reads, of the newest used one.
+// answer returns the recorded answer to a call. It uses the first unused exchange that matches or, for a call that only
+// reads, the newest used one.
 func (t *take) answer(now Call) (a Answer, ok bool) {
 	e := t.match(now)
 	if e == nil {
@@ -79,8 +79,8 @@ func (t *take) next(now Call) (e *Exchange, diff string, alike bool) {
 	return e, diff, false
 }
 
-// withIDsOfNow returns recorded text with the current UUIDs. Each later take replaces the ids made by the agent with
-// new ones, so that two conversations can be distinguished.
+// withIDsOfNow returns recorded text with the current UUIDs. In later takes the agent's ids are replaced with new ones,
+// so that conversations can be distinguished.
 func (t *take) withIDsOfNow(text string) string {
 	return uuidPattern.ReplaceAllStringFunc(text, func(then string) string {
 		then = strings.ToLower(then)

@@ -9,11 +9,11 @@ import (
 // frameWords is the overhead of a frame with one data line.
 const frameWords = len("event: \ndata: \nid: \n\n")
 
-// AppendFrame appends one frame to dst: event, data and id, each on its own line, and the empty line that ends it. An
-// empty event or id is omitted; without an id, a reader keeps its last one.
+// AppendFrame appends one frame to dst: event, data and id on separate lines, followed by an empty line. An empty event
+// or id is omitted. Without an id, a reader keeps the last one.
 //
-// data should be JSON on one line. It may contain line breaks, which start further data lines; a reader joins them with
-// LF. Line breaks and NUL in event or id cannot be represented and are omitted.
+// data should be JSON on one line. Each line break in it starts another data line; a reader joins the lines with LF.
+// Line breaks and NUL in event or id cannot be represented and are omitted.
 func AppendFrame(dst []byte, event string, data []byte, id string) []byte {
 	dst = slices.Grow(dst, len(event)+len(data)+len(id)+frameWords)
 	if event != "" {
@@ -36,8 +36,8 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// AppendPieces is AppendFrame with data in parts of size bytes in total, so that callers need not join them. No part
-// may end within a line break.
+// AppendPieces is like AppendFrame, but takes data in parts so that callers need not join them. size is their total
+// length in bytes. No part may end within a line break.
 func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id string) []byte {
 	dst = slices.Grow(dst, len(event)+size+len(id)+frameWords)
 	if event != "" {
@@ -54,7 +54,7 @@ func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id 
 	return append(dst, '\n')
 }
 
-// appendData writes data as one line, or as several if it contains line breaks of any of the three kinds.
+// appendData writes one data line, or several if data contains line breaks (LF, CR or CRLF).
 func appendData(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	return append(appendLines(dst, data), '\n')
@@ -77,6 +77,6 @@ func appendLines(dst, data []byte) []byte {
 
 // AppendHeartbeat appends a comment that keeps a connection open.
 //
-// It ends with only one line break. After a comment with an empty line, some widespread readers that have seen an id
-// deliver an event without name and data; all readers ignore a single comment line.
+// It ends with a single line break. If an empty line follows the comment, some widely used readers that have seen an id
+// deliver an event without a name or data. All readers ignore a single comment line.
 func AppendHeartbeat(dst []byte) []byte { return append(dst, ": heartbeat\n"...) }

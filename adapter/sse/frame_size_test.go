@@ -9,9 +9,9 @@ import "testing"
 func TestAFrameIsWrittenInOnePiece(t *testing.T) {
 	data := make([]byte, 300)
 	if n := testing.AllocsPerRun(100, func() { AppendFrame(nil, "updates", data, "1234-0") }); n != 1 {
-		t.Errorf("a frame takes %g allocations", n)
+		t.Errorf("a frame takes %g allocations, want 1", n)
 	}
 	if f := AppendFrame(nil, "updates", data, "1234-0"); cap(f)-len(f) > len(f)/8 {
-		t.Errorf("a frame of %d bytes takes %d", len(f), cap(f))
+		t.Errorf("a frame of %d bytes has a capacity of %d", len(f), cap(f))
 	}
 }

@@ -46,7 +46,7 @@ func BenchmarkAppendFrame(b *testing.B) {
 	}
 }
 
-func TestAppendPiecesIsAFrameOfThem(t *testing.T) {
+func TestAppendPiecesEqualsAppendFrame(t *testing.T) {
 	t.Parallel()
 	for _, pieces := range [][]string{nil, {""}, {`{"a":`, `1`, `}`}, {"a\n", "b\r\nc", "\rd"}, {"", "a\n", ""}} {
 		data := strings.Join(pieces, "")

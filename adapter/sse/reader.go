@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// ErrTooLong is returned for an event or a line beyond the reader's limit.
-var ErrTooLong = errors.New("event of the stream is longer than the limit")
+// ErrTooLong is returned for an event or a line that exceeds the reader's limit.
+var ErrTooLong = errors.New("stream event exceeds the size limit")
 
 // Event is one event of a stream.
 type Event struct {
-	Name string // "" if the event has none, which browsers call "message"
+	Name string // "" if the event has none; browsers use "message" then
 	Data []byte // the data lines joined with LF; the caller may keep it
 	ID   string // the last event id of the stream so far
 }
@@ -24,7 +24,7 @@ type Reader struct {
 	r       *bufio.Reader
 	max     int
 	line    []byte
-	started bool // a byte order mark has been looked for
+	started bool // the stream was checked for a byte order mark
 	skipLF  bool // the last line ended with CR; an LF right after belongs to it
 
 	name    string
@@ -51,8 +51,8 @@ func NewReader(r io.Reader, max int) *Reader {
 // Retry returns the newest reconnection time sent by the stream, or 0.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Next returns the next event. It skips comments and, as in the standard, events without a data line. At the end of the
-// stream it returns io.EOF, or io.ErrUnexpectedEOF if the stream ended within an event, which is not delivered.
+// Next returns the next event. It skips comments and, as the standard requires, events without a data line. At the end
+// of the stream it returns io.EOF, or io.ErrUnexpectedEOF if the stream ended within an event, which is not delivered.
 // ErrTooLong and errors of the underlying reader are final.
 func (r *Reader) Next() (Event, error) {
 	for {
@@ -134,8 +134,8 @@ func (r *Reader) setRetry(value []byte) {
 }
 
 // readLine returns the next line without its end, which is LF, CR or CRLF. The slice is valid until the next call. It
-// never waits for the byte after a CR, which may arrive minutes later on a live stream. On an error the slice contains
-// the read part of the unfinished line.
+// never waits for the byte after a CR, which may arrive minutes later on a live stream. If it returns an error, the
+// slice holds the part of the unfinished line that was read.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -161,7 +161,8 @@ func (r *Reader) readLine() ([]byte, error) {
 	}
 }
 
-// peek returns the buffered bytes, at least one, without a byte order mark at the start and without the LF of a CRLF.
+// peek returns the buffered bytes, at least one. It skips a byte order mark at the start of the stream and the LF of a
+// CRLF.
 func (r *Reader) peek() ([]byte, error) {
 	if !r.started {
 		r.started = true

@@ -83,7 +83,7 @@ func TestReaderLimits(t *testing.T) {
 	}
 	small := strings.Repeat("data: 123456789\n\n", 1000)
 	if got, err := readAll(strings.NewReader(small), 1000); len(got) != 1000 || err != io.EOF {
-		t.Errorf("the limit must apply to each event: %d events, %v", len(got), err)
+		t.Errorf("%d events, %v; the limit must apply to each event", len(got), err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 			t.Errorf("got %q", s)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the event waits for another byte")
+		t.Fatal("the event was not delivered before the next byte")
 	}
 }
 
@@ -129,8 +129,8 @@ func TestReaderDataIsTheCallers(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that nothing panics, that chunking does not matter, and that events are the same after they are
-// written and read again.
+// FuzzReader checks that nothing panics, that chunking does not matter, and that events survive being written and read
+// again.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"", "data: a\n\n", "event: e\r\ndata: 1\r\ndata: 2\r\nid: 3\r\n\r\n", "\ufeff: c\r\rid\n\n", "data\n\n", ":\n\n"} {
 		f.Add([]byte(s))
@@ -139,7 +139,7 @@ func FuzzReader(f *testing.F) {
 		whole, err := readAll(bytes.NewReader(in), 4096)
 		bytewise, err2 := readAll(iotest.OneByteReader(bytes.NewReader(in)), 4096)
 		if d := cmp.Diff(whole, bytewise); d != "" || !errors.Is(err2, err) {
-			t.Fatalf("chunking matters (%v, %v): %s", err, err2, d)
+			t.Fatalf("the result depends on the chunking (%v, %v): %s", err, err2, d)
 		}
 		var wire []byte
 		for _, ev := range whole {

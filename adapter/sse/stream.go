@@ -6,32 +6,31 @@ import (
 	"time"
 )
 
-// Stream is a response that sends heartbeats when it is otherwise silent. A timer sends them, so that the goroutine
-// that waits for the next frame can also write it. With one goroutine to wait and another to write, the second would
-// have to be woken for every frame.
+// Stream is a response that sends heartbeats when it is otherwise silent. A timer sends them, so that one goroutine can
+// both wait for frames and write them. With separate goroutines, the writer would have to be woken for every frame.
 //
-// The response begins with the first frame, or at Idle. Safe for concurrent use. Write errors are final.
+// The response begins with the first frame or the first call of Idle. Safe for concurrent use. Write errors are final.
 type Stream struct {
 	every time.Duration
 	lost  func()
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
-	out    *writer // nil: nothing was sent yet
+	out    *writer // nil until something is sent
 	beat   *time.Timer
-	held   bool // Idle does not begin the response
+	held   bool // DelayStart was called: Idle does not begin the response
 	fresh  bool // headers or frames must be flushed
 	closed bool
 }
 
-// NewStream returns a stream that is never silent for longer than every. lost is called if the client does not accept
-// data sent by a timer or Idle, which no Write of the caller would report. No lock is held during that call. The caller
-// must call Close.
+// NewStream returns a stream that is never silent for longer than every. lost is called if data sent by a timer or Idle
+// cannot be written, because no call of Write would report that. No lock is held during that call. The caller must call
+// Close.
 func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream {
 	return &Stream{w: w, every: every, lost: lost}
 }
 
-// DelayStart delays the beginning of the response until the first frame, but no longer than most. Until then the
+// DelayStart delays the beginning of the response until the first frame, but for at most the given time. Until then the
 // request may still be refused.
 func (s *Stream) DelayStart(most time.Duration) {
 	s.mu.Lock()
@@ -40,7 +39,7 @@ func (s *Stream) DelayStart(most time.Duration) {
 	s.beat = time.AfterFunc(most, s.tick)
 }
 
-// tick begins a held response, or sends a heartbeat.
+// tick begins a delayed response or sends a heartbeat.
 func (s *Stream) tick() {
 	if s.beats() != nil {
 		s.lost()
@@ -107,7 +106,7 @@ func (s *Stream) Flush() error {
 	return s.flush()
 }
 
-// Idle must be called before the writer waits. It is Flush, unless the response is held.
+// Idle must be called before the writer waits. It flushes unless the start of the response is delayed.
 func (s *Stream) Idle() {
 	if s.waits() {
 		return
@@ -123,15 +122,15 @@ func (s *Stream) waits() bool {
 	return s.held && s.out == nil
 }
 
-// Begun reports whether status 200 was sent. After that, errors must be sent as a frame.
+// Begun reports whether status 200 was sent. After that, errors must be sent as frames.
 func (s *Stream) Begun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out != nil
 }
 
-// Withdraw is Close for a request that will be refused. If the response has already begun, it returns false and does
-// not close it.
+// Withdraw closes the stream of a request that will be refused. If the response has already begun, it does nothing and
+// returns false.
 func (s *Stream) Withdraw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +141,14 @@ func (s *Stream) Withdraw() bool {
 	return true
 }
 
-// Failed reports whether writing failed: the client has disconnected, or accepted nothing for WriteTimeout.
+// Failed reports whether writing failed: the client has disconnected or has accepted nothing for WriteTimeout.
 func (s *Stream) Failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out != nil && s.out.Failed()
 }
 
-// Close stops the heartbeats and sends nothing. After it has returned, nothing more is written.
+// Close stops the heartbeats. It sends nothing, and nothing is written after it has returned.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

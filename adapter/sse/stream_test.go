@@ -17,7 +17,7 @@ import (
 
 const every = 15 * time.Second
 
-// flushes is a client that records what it receives with each flush.
+// flushes is a client that records the data of each flush.
 type flushes struct {
 	deadlineRecorder
 	mu   sync.Mutex
@@ -74,14 +74,14 @@ func TestAStreamIsNeverSilent(t *testing.T) {
 }
 
 // Headers and first frames are sent in one write.
-func TestTheBeginningOfAStreamGoesWithItsFirstFrames(t *testing.T) {
+func TestHeadersAreSentWithTheFirstFrames(t *testing.T) {
 	t.Parallel()
 	rec := newFlushes()
 	s := sse.NewStream(rec, every, func() { t.Error("lost") })
 	defer s.Close()
 	_, _ = s.Write([]byte("data: 1\n\n")), s.Write([]byte("data: 2\n\n"))
 	if len(rec.sent()) != 0 || !s.Begun() {
-		t.Errorf("sent %q before anyone had to wait", rec.sent())
+		t.Errorf("sent %q before Idle", rec.sent())
 	}
 	s.Idle()
 	if len(rec.sent()) != 1 {
@@ -95,26 +95,26 @@ func TestAStreamBeginsBeforeItsReaderWaits(t *testing.T) {
 	s := sse.NewStream(rec, every, func() { t.Error("lost") })
 	defer s.Close()
 	if s.Begun() {
-		t.Error("it has begun by itself")
+		t.Error("the response began before Idle")
 	}
 	if s.Idle(); !s.Begun() || len(rec.sent()) != 1 {
-		t.Error("the client does not learn that it is connected")
+		t.Error("Idle did not begin the response")
 	}
 }
 
-func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
+func TestADelayedStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.DelayStart(time.Second)
 		if s.Idle(); s.Begun() {
-			t.Error("a held response has begun, so the request can no longer be refused")
+			t.Error("a delayed response began early, so the request can no longer be refused")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !s.Begun() || len(rec.sent()) != 1 {
-			t.Error("it has not begun in time")
+			t.Error("the response did not begin in time")
 		}
 		time.Sleep(every)
 		synctest.Wait()
@@ -125,14 +125,14 @@ func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 		framed := sse.NewStream(newFlushes(), every, func() { t.Error("lost") })
 		framed.DelayStart(time.Second)
 		if _ = framed.Write([]byte("data: x\n\n")); !framed.Begun() {
-			t.Error("a frame does not begin it")
+			t.Error("a frame did not begin the response")
 		}
 		framed.Close()
 	})
 }
 
-// A goroutine that waits for the next frame is notified if the client accepts no more.
-func TestALostStreamIsSaidToBe(t *testing.T) {
+// A goroutine that waits for the next frame is notified if the client stops accepting data.
+func TestALostStreamIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		for name, wait := range map[string]func(*sse.Stream){
@@ -154,7 +154,7 @@ func TestALostStreamIsSaidToBe(t *testing.T) {
 }
 
 // The callback for a lost stream may call the stream's methods.
-func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
+func TestALostStreamIsReportedWithoutALock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec, failed := newFlushes(), false
@@ -171,15 +171,15 @@ func TestTheLossOfAStreamIsSaidWithNothingHeld(t *testing.T) {
 	})
 }
 
-// A request is either refused or answered: after it was withdrawn, no timer sends status 200.
-func TestAWithdrawnStreamSaysNothing(t *testing.T) {
+// A request is either refused or answered: once a stream is withdrawn, no timer sends status 200.
+func TestAWithdrawnStreamSendsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // sleeps use fake time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
 		s.DelayStart(time.Second)
 		if !s.Withdraw() {
-			t.Error("it has begun by itself")
+			t.Error("the response began before its delay ended")
 		}
 		time.Sleep(2 * time.Second)
 		s.Close()
@@ -195,7 +195,7 @@ func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 }
 
 // A heartbeat is never written within a frame, whichever goroutine writes it.
-func TestHeartbeatsStandBetweenFrames(t *testing.T) {
+func TestHeartbeatsAreSentBetweenFrames(t *testing.T) {
 	t.Parallel()
 	const frames = 300
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// WriteTimeout limits one write or flush to a client. A client that accepts nothing for so long is disconnected; with
-// its last id it can resume.
+// WriteTimeout limits one write or flush to a client. A client that accepts nothing for that long is disconnected. It
+// can resume with its last id.
 const WriteTimeout = 30 * time.Second
 
-// writer writes a stream to a client under a deadline that is moved at every write. Not safe for concurrent use. Errors
-// are final.
+// writer writes a stream to a client under a deadline that each write extends. Not safe for concurrent use. Errors are
+// final.
 type writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
@@ -25,7 +25,7 @@ func SetHeader(h http.Header) {
 	SetUnbuffered(h)
 }
 
-// SetUnbuffered sets the headers that make proxies pass on a response piece by piece. nginx buffers unless
+// SetUnbuffered sets the headers that make proxies forward a response as it arrives. nginx buffers unless
 // X-Accel-Buffering is no. Compressing intermediaries (the compression middleware of Express, which Next.js uses for
 // rewrites) hold back small pieces unless they must not transform the response (RFC 9111 section 5.2.2.6).
 func SetUnbuffered(h http.Header) {
@@ -34,7 +34,7 @@ func SetUnbuffered(h http.Header) {
 }
 
 // open writes status 200 and the headers of an event stream, which are sent with the first flush. Other headers must be
-// set on w before.
+// set on w first.
 func open(w http.ResponseWriter) *writer {
 	SetHeader(w.Header())
 	w.Header().Del("Content-Length")
@@ -74,13 +74,13 @@ func (s *writer) Heartbeat() error {
 	return s.Flush()
 }
 
-// Failed reports whether writing failed: the client has disconnected, or accepted nothing for WriteTimeout.
+// Failed reports whether writing failed: the client has disconnected or has accepted nothing for WriteTimeout.
 func (s *writer) Failed() bool { return s.err != nil }
 
 // Close removes the deadline, so that the connection can serve further requests. It sends nothing.
 func (s *writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
-// deadline moves the deadline, at most once a second, because in a burst of frames setting it costs more than writing.
+// deadline extends the deadline at most once a second, because in a burst of frames setting it costs more than writing.
 // It fails on writers without deadlines (in tests), which cannot hang.
 func (s *writer) deadline() {
 	if now := time.Now(); now.Sub(s.set) >= time.Second {

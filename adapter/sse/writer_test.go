@@ -74,7 +74,7 @@ func TestWriterMovesTheDeadline(t *testing.T) {
 		}
 		s.Close()
 		if !rec.deadline.IsZero() {
-			t.Error("the deadline outlives the stream")
+			t.Error("the deadline is still set after Close")
 		}
 	})
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// code is a task of the same words and its first step, or all of its steps.
+// code returns programs that create a task with the same text and request its first step, or all of its steps.
 func code(a adapter.SnippetParams) []adapter.Snippet {
 	return []adapter.Snippet{
-		{ID: "curl-v1", Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},
+		{ID: "curl-v1", Language: "curl", About: "Agent Protocol v1: a task and its first step, on a new thread", Text: curl(a)},
 		{ID: "python-v1", Language: "Python", About: "Agent Protocol v1, step by step, with pip install agent-protocol-client", Text: python(a)},
 	}
 }
 
-// base is below what the agent's tasks are.
+// base returns the URL below which the agent's task routes are.
 func base(a adapter.SnippetParams) string {
 	if a.Default {
 		return a.URL

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// TestProgramsFindTheAgent: where the tasks of a default agent are, and those of another, with keys and without.
+// TestProgramsFindTheAgent checks the routes in programs for the default agent and another one, with keys and without.
 func TestProgramsFindTheAgent(t *testing.T) {
 	t.Parallel()
 	for at, asked := range map[string]adapter.SnippetParams{

@@ -42,8 +42,8 @@ values = client.runs.wait(
 print(values)`
 }
 
-// inPython returns JSON as a Python expression, and the import that it needs. Python reads most JSON unchanged. It has
-// other words for true, false and null, and other escapes: half a surrogate pair is not a character there.
+// inPython returns JSON as a Python expression and the import that it needs. Most JSON is valid Python. The exceptions
+// are true, false, null and some escapes, such as those of surrogate pairs.
 func inPython(value string) (imports, expression string) {
 	for _, other := range []string{`\`, "true", "false", "null"} {
 		if strings.Contains(value, other) {

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// TestProgramsSendAKey where the bridge asks for one, and know nothing of keys elsewhere.
+// TestProgramsSendAKey checks that programs send a key only if the bridge requires one.
 func TestProgramsSendAKey(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []bool{false, true} {
@@ -20,7 +20,8 @@ func TestProgramsSendAKey(t *testing.T) {
 	}
 }
 
-// TestInputInPython: what Python reads as JSON does stands as it is, and all else is read as JSON.
+// TestInputInPython checks that input is written as a literal if Python reads it like JSON, and is parsed as JSON
+// otherwise.
 func TestInputInPython(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{

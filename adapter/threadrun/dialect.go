@@ -1,7 +1,7 @@
-// Package threadrun implements the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes that its SDKs call:
-// two flavours of one dialect with threads, runs and a store. Package face serves clients, package backend calls
-// agents. Only the bridge imports it, for its table of dialects. It keeps no state and knows no other dialect. Start
-// reading at Dialect.
+// Package threadrun implements the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes that LangGraph's
+// SDKs call. They are two flavours of one dialect with threads, runs and a store. Package face serves clients, and
+// package backend calls agents. Only package bridge imports threadrun, for its table of dialects. It keeps no state and
+// knows no other dialect. Start reading at Dialect.
 package threadrun
 
 import (
@@ -40,14 +40,14 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// hook returns the request that notifies the webhook of a run of its end.
+// hook returns the request that notifies a webhook of the end of a run.
 func hook(n adapter.HookNotice) (adapter.HookPost, error) {
 	body, err := render.WebhookBody(n.Run, n.Outcome, n.Values)
 	return adapter.HookPost{Body: body}, err
 }
 
-// flavours returns the two flavours. The default strategy is enqueue according to LangGraph's documents (Double
-// Texting), and reject according to the Agent Protocol's schema RunCreate.
+// flavours returns the two flavours. The default strategy is enqueue in LangGraph's documentation (Double Texting) and
+// reject in the Agent Protocol's schema RunCreate.
 func flavours() []adapter.Flavour {
 	return []adapter.Flavour{
 		{Name: render.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},

@@ -15,8 +15,8 @@ import (
 // refusalLimit limits how many bytes of an error response are read.
 const refusalLimit = 64 << 10
 
-// ErrTooLong is the error in a Failure of kind BadAnswer if the response is longer than Options.Limit.
-var ErrTooLong = errors.New("the answer is over the limit")
+// ErrTooLong is the error of a Failure of kind BadAnswer whose response was longer than Options.Limit.
+var ErrTooLong = errors.New("the response exceeds the size limit")
 
 // Answer is a complete response with a status of 2xx.
 type Answer struct {
@@ -25,14 +25,14 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do makes a call and reads the response. It makes up to three attempts: it retries if the agent was not reached or has
-// done nothing (Options.Later). It retries a call that changes nothing also if the response broke off, or if the agent
-// or a gateway in front of it responded with 429, 502, 503 or 504.
+// Do makes a call and reads the response, in up to three attempts. It retries any call if the agent was not reached or
+// has done nothing (Options.Later). It also retries a call that changes nothing if the response broke off, or if the
+// agent or a gateway in front of it responded with 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call *Call) (*Answer, error) {
 	return attempts(ctx, c, call, c.Once)
 }
 
-// Open is Do for a response whose body the caller reads and closes. Reading ends with ctx.
+// Open is like Do, but the caller reads and closes the body of the response. Reading fails once ctx has ended.
 func (c *Client) Open(ctx context.Context, call *Call) (*http.Response, error) {
 	return attempts(ctx, c, call, c.OpenOnce)
 }
@@ -50,7 +50,7 @@ func attempts[T any](ctx context.Context, c *Client, call *Call, once func(conte
 	}
 }
 
-// Once is Do with a single attempt.
+// Once is like Do with a single attempt.
 func (c *Client) Once(ctx context.Context, call *Call) (*Answer, error) {
 	limited := ctx
 	if call.Time > 0 {
@@ -76,7 +76,7 @@ func (c *Client) Once(ctx context.Context, call *Call) (*Answer, error) {
 	return &Answer{Status: res.StatusCode, Header: res.Header, Body: raw}, nil
 }
 
-// OpenOnce is Open with a single attempt.
+// OpenOnce is like Open with a single attempt.
 func (c *Client) OpenOnce(ctx context.Context, call *Call) (*http.Response, error) {
 	res, err := c.send(ctx, call)
 	hit(call, failpoint.AgentAnswered)
@@ -90,7 +90,7 @@ func (c *Client) OpenOnce(ctx context.Context, call *Call) (*http.Response, erro
 	return res, nil
 }
 
-// Broken returns the Failure for an error of reading an opened response.
+// Broken returns the Failure for an error from reading an opened response.
 func (c *Client) Broken(ctx context.Context, err error) error { return c.broken(ctx, ctx, err) }
 
 // Read reads the rest of an opened response.
@@ -109,8 +109,8 @@ func (c *Client) read(ctx, limited context.Context, res *http.Response) ([]byte,
 	return raw, nil
 }
 
-// refused reads an error response. Its status counts even if its body breaks off. After a status of 500 or more the
-// connection is not used again, because some servers drop it silently.
+// refused reads an error response and returns its Failure, even if the body breaks off. After a status of 500 or more,
+// the connection is not reused, because some servers drop it silently.
 func (c *Client) refused(ctx, limited context.Context, res *http.Response) error {
 	raw, err := readAll(res.Body, refusalLimit, res.ContentLength)
 	if err != nil && limited.Err() != nil {
@@ -125,9 +125,9 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 	return &Failure{Kind: Refused, Status: res.StatusCode, Header: res.Header, Body: raw}
 }
 
-// readAll reads up to limit bytes and returns ErrTooLong if there are more. expect is the announced number, negative if
-// unknown; more than a megabyte is not allocated in advance. A response of the announced length gets a slice without
-// spare capacity, because the log of a run refers to its responses.
+// readAll reads up to limit bytes and returns ErrTooLong if there are more. expect is the announced length, negative if
+// unknown. At most a megabyte is allocated in advance. A response of the announced length gets a slice without spare
+// capacity, because the log of a run keeps its responses.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
 	if expect < 0 {
 		expect = bytes.MinRead

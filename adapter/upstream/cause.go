@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// Cause returns why an exchange got no response, as text to follow "cannot be reached: ", with advice if there is any.
-// It contains neither the URL nor secrets. It returns "" for an unknown cause.
+// Cause returns the reason why an exchange got no response, as text to follow "cannot be reached: ", with advice if
+// there is any. The text contains neither the URL nor secrets. It is empty for an unknown cause.
 func (f *Failure) Cause() string { return CauseOf(f.Err) }
 
-// CauseOf is Failure.Cause for an error of net/http.
+// CauseOf is like Failure.Cause for an error of net/http.
 func CauseOf(err error) string {
 	if err == nil {
 		return ""
@@ -27,27 +27,28 @@ func CauseOf(err error) string {
 	return ""
 }
 
-// causes are tried in this order: errors of a proxy or TLS come before the network's error for the same failure.
+// causes are tried in this order, so that errors of a proxy or TLS take precedence over the network error that they
+// wrap.
 var causes = []struct {
 	is   func(error) bool
 	says string
 }{
-	{byProxy, "the proxy that HTTP_PROXY or HTTPS_PROXY names does not let the bridge through; see that it runs, or add the host to NO_PROXY"},
-	{noTLS, "its server speaks no TLS; write http:// instead of https://"},
+	{byProxy, "no connection through the proxy in HTTP_PROXY or HTTPS_PROXY; check that it is running, or add the host to NO_PROXY"},
+	{noTLS, "its server does not speak TLS; write http:// instead of https://"},
 	{speaksTLS, "its server speaks TLS; write https:// instead of http://"},
-	{saying("malformed HTTP"), "a program listens there that does not speak HTTP; look for the agent's own port"},
-	{anError[x509.HostnameError], "its certificate is for another host name; call it by the name in its certificate, or set server_name of the agent's tls"},
-	{expired, "its certificate has expired, or is not valid yet; see the clocks of both machines"},
-	{untrusted, "its certificate is signed by an authority that this machine does not trust; add the authority to the system's (or name its file as ca of the agent's tls)"},
-	{saying("tls: "), "the TLS handshake with its server failed; see which versions and certificates it asks for"},
-	{unknownHost, "its host name is not known on this machine; see how it is spelt, and the name servers"},
+	{saying("malformed HTTP"), "the program listening there does not speak HTTP; check the agent's port"},
+	{anError[x509.HostnameError], "its certificate is for another host name; use the name in the certificate, or set server_name in the agent's tls section"},
+	{expired, "its certificate has expired or is not valid yet; check the clocks of both machines"},
+	{untrusted, "its certificate is signed by an authority that this machine does not trust; add the authority to the system's trust store, or set ca in the agent's tls section to its file"},
+	{saying("tls: "), "the TLS handshake with its server failed; check which TLS versions and certificates it requires"},
+	{unknownHost, "its host name is not known on this machine; check the spelling and the name servers"},
 	{anError[*net.DNSError], "the name servers of this machine do not answer"},
-	{is(syscall.ECONNREFUSED), "no program listens there (connection refused); see that it runs, on that port, and on an address that this machine can see"},
-	{is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), "no way in the network leads to its host"},
+	{is(syscall.ECONNREFUSED), "nothing is listening there (connection refused); check that the agent is running, and that its address and port can be reached from this machine"},
+	{is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), "there is no network route to its host"},
 	{dialTimedOut, "no connection was made in time; check that its host is up and that no firewall drops the traffic"},
-	{timedOut, "no answer came in time; see what it is busy with, and that this is its own port"},
-	{is(net.ErrClosed), "what listens there answered before it had read the call, or closed the connection; see whether it speaks HTTP, or wants https://"},
-	{is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), "its server closed the connection before it had answered; see that this is the agent's own port, and whether it wants https://"},
+	{timedOut, "no response arrived in time; check whether it is busy, and that this is the agent's port"},
+	{is(net.ErrClosed), "the server responded before it had read the request, or closed the connection; check that it speaks HTTP, and whether it requires https://"},
+	{is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), "its server closed the connection without responding; check that this is the agent's port, and whether it requires https://"},
 }
 
 func is(targets ...error) func(error) bool {
@@ -71,7 +72,7 @@ func saying(part string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), part) }
 }
 
-// noTLS also matches net/http's text for HTTP responses, which it uses unless the connection is one of ours.
+// noTLS also matches the text that net/http uses for HTTP responses on connections that are not of type conn.
 func noTLS(err error) bool {
 	return anError[tls.RecordHeaderError](err) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// certified is a TLS server with a self-signed certificate that is valid until the given time.
+// certified returns the URL of a TLS server with a self-signed certificate that is valid until the given time.
 func certified(t *testing.T, until time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,7 +41,7 @@ func certified(t *testing.T, until time.Time) string {
 	return srv.URL
 }
 
-func TestEachCauseHasItsSentence(t *testing.T) {
+func TestCauses(t *testing.T) {
 	t.Parallel()
 	silent := make(chan struct{})
 	plain := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestEachCauseHasItsSentence(t *testing.T) {
 	trusted.StartTLS()
 	t.Cleanup(trusted.Close)
 	for name, tt := range map[string]struct{ url, want string }{
-		"refused":      {nowhere(t), "no program listens there"},
+		"refused":      {nowhere(t), "nothing is listening there"},
 		"unknown host": {"https://agent.invalid", "host name is not known"},
 		"untrusted":    {certified(t, time.Now().Add(time.Hour)), "does not trust"},
 		"expired":      {certified(t, time.Now().Add(-time.Minute)), "has expired"},
@@ -66,7 +66,7 @@ func TestEachCauseHasItsSentence(t *testing.T) {
 		"TLS":          {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https://"},
 		"not HTTP":     {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP"},
 		"closes":       {"http://" + adaptertest.Talker(t, ""), "closed the connection"},
-		"silent":       {plain.URL, "no answer came in time"},
+		"silent":       {plain.URL, "no response arrived in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

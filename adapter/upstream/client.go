@@ -19,21 +19,21 @@ import (
 
 const (
 	readIdle = 30 * time.Second
-	// writeIdle is how long a connection is kept for calls that change something: if an agent closes it at the same
-	// moment, it is unknown whether it got the call. All known servers keep an unused connection for at least two
-	// seconds.
+	// writeIdle is the maximum idle time of a connection for calls that change something. It is short because if the
+	// agent closes the connection at the moment of a call, it is unknown whether it received the call. All known
+	// servers keep an idle connection for at least two seconds.
 	writeIdle = time.Second
 	jsonType  = "application/json"
 )
 
-// Options contain the differences between the dialects of agents.
+// Options holds the settings that differ between the dialects of agents.
 type Options struct {
 	// Root is the URL to which the paths of calls are appended.
 	Root string
 	// Limit is the maximum length of a response in bytes.
 	Limit int64
-	// Later is set if an agent that responds to a changing call with 429, or 503 with Retry-After, has done nothing, so
-	// that the call is retried.
+	// Later means that an agent has done nothing if it responds to a changing call with 429, or with 503 and
+	// Retry-After. Such a call is retried.
 	Later bool
 }
 
@@ -94,8 +94,8 @@ type Stream struct {
 
 type streamKey struct{}
 
-// setBody sets a request's streamed body, or none. resty would read a streamed body into memory, and turn an empty one
-// into one of unknown length.
+// setBody sets the streamed body of a request, or no body. resty itself would read a streamed body into memory, and
+// would send an empty one with unknown length.
 func setBody(r *http.Request) {
 	if s, ok := r.Context().Value(streamKey{}).(*Stream); ok {
 		r.Body, r.ContentLength, r.GetBody = io.NopCloser(s.Reader), s.Size, nil
@@ -109,14 +109,14 @@ type Call struct {
 	Method    string
 	Path      string // relative to Options.Root, with its query
 	Operation string // for the metrics; default: OpRead or OpWrite
-	ReadOnly  bool   // it changes nothing although its method is not GET
+	ReadOnly  bool   // changes nothing although the method is not GET
 	Accept    string // default: JSON
 	Header    map[string]string
 	Type      string          // of the body; "" for no Content-Type
 	Body      *rawjson.Pieces // may be nil
 	Stream    *Stream         // instead of Body; never sent twice
-	// Time limits one attempt, up to the end of the response; 0: only the context does. It does not apply to opened
-	// responses.
+	// Time limits one attempt up to the end of the response. If it is 0, only the context limits it. It does not apply
+	// to opened responses.
 	Time time.Duration
 }
 
@@ -135,7 +135,7 @@ func (c *Call) operation() string {
 	return OpWrite
 }
 
-// pool returns the client with the connections for a call.
+// pool returns the client whose connections a call uses.
 func (c *Client) pool(call *Call) *resty.Client {
 	if call.asks() {
 		return c.reads
@@ -160,7 +160,7 @@ func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	hit(call, failpoint.AgentAsked)
 	res, err := req.SetContext(ctx).Execute(call.Method, c.opt.Root+call.Path)
 	if err != nil {
-		endSpan(ctx, 0, outcomeUnsent) // if no exchange has ended it
+		endSpan(ctx, 0, outcomeUnsent) // unless an exchange has ended it
 		if res != nil && res.RawResponse != nil {
 			_ = res.RawResponse.Body.Close()
 		}
@@ -176,8 +176,9 @@ func hit(call *Call, at failpoint.Point) {
 	}
 }
 
-// Redact removes credentials from text of the agent for a message or a log (credential.Set.Hide).
+// Redact removes credentials from the agent's text before it is put into a message or a log (credential.Set.Hide).
 func (c *Client) Redact(text string) string { return c.secrets.Hide(text) }
 
-// Excerpt returns the beginning of text of the agent for a message or a log (credential.Set.Excerpt).
+// Excerpt returns the beginning of the agent's text without credentials, for a message or a log
+// (credential.Set.Excerpt).
 func (c *Client) Excerpt(text string, most int) string { return c.secrets.Excerpt(text, most) }

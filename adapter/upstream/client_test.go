@@ -65,14 +65,14 @@ func (m *calls) list() []string {
 	return slices.Clone(m.all)
 }
 
-// faults are agents that fail in one way each, with the expected results.
+// faults lists agents that each fail in one way, with the expected results.
 var faults = map[string]struct {
 	script           func(w *wire, n int64)
 	kind             upstream.Kind
 	status           int
 	slow             bool
 	outcome          string
-	asked, told, due int // how often a read is sent, a change, and a change to an agent with Later
+	asked, told, due int // the expected number of attempts of a read, a change, and a change with Options.Later
 }{
 	"breaks off before the answer": {kind: upstream.Broken, outcome: "broken", asked: 3, told: 1, due: 1,
 		script: func(w *wire, _ int64) { _, _ = w.request() }},
@@ -104,7 +104,7 @@ var faults = map[string]struct {
 	"refuses at great length": {kind: upstream.Refused, status: 400, outcome: "refused", asked: 1, told: 1, due: 1, script: saying("400 No", "", strings.Repeat("x", 1<<20))},
 }
 
-// saying responds to every request alike.
+// saying sends the same response to every request.
 func saying(status, header, body string) func(w *wire, n int64) {
 	return func(w *wire, _ int64) {
 		for _, ok := w.request(); ok; _, ok = w.request() {
@@ -113,8 +113,8 @@ func saying(status, header, body string) func(w *wire, n int64) {
 	}
 }
 
-// TestFailures checks the kind of each failure, that a call is only repeated if nothing was done or nothing is changed,
-// and that every attempt is counted.
+// TestFailures checks the kind of each failure and that every attempt is counted. A call is only repeated if the agent
+// did nothing or the call changes nothing.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 			"opened later": {&upstream.Call{Method: http.MethodPost}, later, "write", -1},
 		} {
 			if c.want < 0 && f.kind != upstream.Refused {
-				continue // the caller reads an opened answer, so only refusals fail here
+				continue // the caller reads an opened response, so only refusals fail here
 			}
 			t.Run(name+"/"+way, func(t *testing.T) {
 				t.Parallel()
@@ -193,7 +193,7 @@ func TestNotReached(t *testing.T) {
 	}
 }
 
-// A call whose caller gives up is stopped with the caller's reason, and not repeated.
+// If the caller gives up, the call is stopped with the caller's reason and not repeated.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	why := errors.New("cancelled")
@@ -246,12 +246,12 @@ func TestNoSecretInAFailure(t *testing.T) {
 			}
 		}
 		if f.Kind == upstream.Refused && !strings.Contains(string(f.Body), secret) {
-			t.Errorf("the agent was not sent the header: %s", f.Body)
+			t.Errorf("the header was not sent: %s", f.Body)
 		}
 	}
 }
 
-// A redirect or a cookie changes neither the target nor the content of a call.
+// Redirects are not followed and cookies are not sent back.
 func TestNoRedirectAndNoCookie(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int64
@@ -277,8 +277,8 @@ func TestNoRedirectAndNoCookie(t *testing.T) {
 	}
 }
 
-// A call sends its path below the root, the agent's headers, its own, and a body of known length.
-func TestWhatACallSays(t *testing.T) {
+// A call uses its path below the root, the agent's headers, its own headers, and a body of known length.
+func TestRequestsOfCalls(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
@@ -310,7 +310,7 @@ func TestWhatACallSays(t *testing.T) {
 	}
 }
 
-// After an error response the connections are not used again, because some servers drop them.
+// After an error response, connections are not reused, because some servers drop them.
 func TestNoConnectionAfterAnError(t *testing.T) {
 	t.Parallel()
 	p := listen(t, saying("500 Oh", "", "oh"))
@@ -323,7 +323,7 @@ func TestNoConnectionAfterAnError(t *testing.T) {
 	}
 }
 
-// The duration of a stream is the whole time that it was open.
+// The duration of a stream is the whole time it was open.
 func TestAnOpenedAnswerIsCountedWhenItEnds(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
@@ -340,7 +340,7 @@ func TestAnOpenedAnswerIsCountedWhenItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := meter.list(); len(got) != 0 {
-		t.Errorf("counted before its end: %v", got)
+		t.Errorf("counted before the stream ended: %v", got)
 	}
 	close(more)
 	raw, err := to.Read(t.Context(), res)

@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// exchanger is a transport that writes changing calls once, under the permit of the request's context
-// (adapter.WithPermit), and counts every exchange when its response has ended: read completely, broken off, or closed.
-// A refused call is not sent and returns the permit's error.
+// exchanger is a transport that writes a changing call only once, and only with the permit in the request's context
+// (adapter.WithPermit). It counts every exchange when its response has been read completely, broken off or been closed.
+// A call without a permit is not sent and returns the permit's error.
 type exchanger struct {
 	meter adapter.Meter // may be nil
 	agent string
@@ -42,8 +42,8 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// permitFor checks the permit of a request before it needs a connection. It returns nil if there is no permit to check
-// again.
+// permitFor checks the permit of a request before it needs a connection. It returns the permit to be checked again, or
+// nil if none is needed.
 func permitFor(req *http.Request) (adapter.Permit, error) {
 	may := adapter.PermitOf(req.Context())
 	if may == nil || !changes(req) {
@@ -71,7 +71,7 @@ type exchange struct {
 	operation string
 	begun     time.Time
 	answer    io.ReadCloser
-	outcome   string // if the response is complete
+	outcome   string // reported if the response is complete
 	status    int    // 0 if there was no response
 	ended     sync.Once
 }

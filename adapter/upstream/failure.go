@@ -16,27 +16,28 @@ import (
 type Kind int
 
 const (
-	// NotReached: no connection was made, so the agent has not received any of the call.
+	// NotReached means that no connection was made, so the agent has received no part of the call.
 	NotReached Kind = iota + 1
-	// Broken: the call was or may have been sent, but no complete response was received. The agent may have acted.
+	// Broken means that the call was or may have been sent, but no complete response was received. The agent may have
+	// acted.
 	Broken
-	// Refused: a status outside 2xx.
+	// Refused is a response with a status outside 2xx.
 	Refused
-	// BadAnswer: a success response that cannot be used.
+	// BadAnswer is a success response that cannot be used.
 	BadAnswer
-	// Stopped: the caller's context ended for another reason than its deadline. The agent may have acted.
+	// Stopped means that the caller's context ended for a reason other than its deadline. The agent may have acted.
 	Stopped
 )
 
-// Failure is the error of a call. Its text contains neither the URL nor secrets. Body contains what the agent sent and
-// may only be shown through Client.Refusal or Client.Redact.
+// Failure is the error of a call. Its text contains neither the URL nor secrets. Body is the agent's unredacted text
+// and may only be shown through Client.Refusal or Client.Redact.
 type Failure struct {
 	Kind   Kind
 	Slow   bool        // Broken: Call.Time or the context's deadline has passed
 	Status int         // Refused, BadAnswer
 	Header http.Header // Refused, BadAnswer
 	Body   []byte      // Refused: its first 64 KiB
-	Err    error       // of the network or the context; nil if the agent responded
+	Err    error       // of the network or the context; nil for Refused
 }
 
 func (f *Failure) Error() string {
@@ -51,7 +52,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// RetryAfter returns the value of the header Retry-After, in either of its forms (RFC 9110, section 10.2.3), or 0 if
+// RetryAfter returns the delay in the Retry-After header, in either of its forms (RFC 9110, section 10.2.3), or 0 if
 // there is none.
 func (f *Failure) RetryAfter() time.Duration {
 	return pause.RetryAfter(f.Header.Get("Retry-After"))
@@ -62,20 +63,20 @@ func (f *Failure) later() bool {
 	return f.Kind == Refused && (f.Status == http.StatusTooManyRequests || f.Status == http.StatusServiceUnavailable && f.RetryAfter() > 0)
 }
 
-// Of finds the Failure in an error. It returns nil if there is none.
+// Of returns the Failure in err's chain, or nil.
 func Of(err error) *Failure {
 	var f *Failure
 	errors.As(err, &f)
 	return f
 }
 
-// Is reports whether an error is a failure of a kind.
+// Is reports whether err is a Failure of the given kind.
 func Is(err error, kind Kind) bool {
 	f := Of(err)
 	return f != nil && f.Kind == kind
 }
 
-// Unwilling reports whether a response status gives no information about the path: the server wants other credentials,
+// Unwilling reports whether a status leaves open whether the path exists: the server requires other credentials,
 // redirects, or cannot respond now.
 func Unwilling(status int) bool {
 	switch status {
@@ -93,27 +94,29 @@ func Status(err error) int {
 	return 0
 }
 
-// Untouched reports whether the agent has certainly not acted on a call: it was not reached, or requested a retry.
+// Untouched reports whether the agent has certainly not acted on a call, because it was not reached or requested a
+// retry.
 func Untouched(err error) bool {
 	f := Of(err)
 	return f != nil && (f.Kind == NotReached || f.later())
 }
 
-// MayHaveActed reports whether the agent may have acted on a call without its own response: the exchange broke or was
-// stopped, or a gateway that has or may have passed the call on responded in the agent's place (unanswered). The caller
-// must find out the effect of such a call, and may only repeat it if that is harmless. Every other status counts as the
-// agent's own, as in HTTP: the call failed (500), is not accepted now (503; RFC 9110, section 15.6.4), or was not
-// received completely (408; section 15.5.9). A 503 of a gateway that had reached the agent cannot be distinguished from
-// that of an overloaded agent.
+// MayHaveActed reports whether the agent may have acted on a call although its response was not received. That is so if
+// the exchange broke or was stopped, or if a gateway that may have forwarded the call responded in the agent's place
+// (unanswered). The caller must find out the effect of such a call, and may only repeat it if that is harmless.
+//
+// Every other status counts as the agent's own, as in HTTP: the call failed (500), is not accepted now (503; RFC 9110,
+// section 15.6.4), or was not received completely (408; section 15.5.9). A 503 from a gateway that had reached the
+// agent cannot be distinguished from one from an overloaded agent.
 func MayHaveActed(err error) bool {
 	return Is(err, Broken) || Is(err, Stopped) || unanswered(Status(err))
 }
 
-// unanswered reports whether a status is that of a gateway that may have passed the call on and got no response from
-// the agent, or none that it understood: 502 and 504 (RFC 9110, sections 15.6.3 and 15.6.5), and Cloudflare's 520 (a
-// response that it does not understand), 522 (the agent did not confirm the call) and 524 (no response in time). 521,
-// 523, 525 and 526 mean that Cloudflare had no connection to the agent. 499 only appears in a gateway's log, for a
-// client that has disconnected.
+// unanswered reports whether a status comes from a gateway that may have forwarded the call but received no response
+// from the agent, or none that it understood. These are 502 and 504 (RFC 9110, sections 15.6.3 and 15.6.5), and
+// Cloudflare's 520 (a response that it does not understand), 522 (the agent did not acknowledge the call) and 524 (no
+// response in time). 521, 523, 525 and 526 mean that Cloudflare had no connection to the agent. 499 only appears in a
+// gateway's log, for a client that has disconnected.
 func unanswered(status int) bool {
 	switch status {
 	case http.StatusBadGateway, http.StatusGatewayTimeout, 520, 522, 524:
@@ -122,7 +125,8 @@ func unanswered(status int) bool {
 	return false
 }
 
-// broken classifies an exchange without a complete response. ctx is the caller's context, limited that of the attempt.
+// broken classifies an exchange without a complete response. ctx is the context of the caller, limited that of the
+// attempt.
 func (c *Client) broken(ctx, limited context.Context, err error) error {
 	f := &Failure{Kind: Broken, Err: c.hide(err)}
 	switch cause := context.Cause(ctx); {
@@ -136,7 +140,7 @@ func (c *Client) broken(ctx, limited context.Context, err error) error {
 	return f
 }
 
-// hidden is an error whose text contains neither secrets nor the URL, which may hold some.
+// hidden is an error whose text contains neither secrets nor the URL, because a URL may contain secrets.
 type hidden struct {
 	text string
 	err  error

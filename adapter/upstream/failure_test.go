@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestMayHaveActed checks which failures leave open whether the agent acted, and which mean that it did not. Most
-// statuses do neither, because the agent itself reports the result of the call.
+// TestMayHaveActed checks which failures leave it unknown whether the agent acted, and which mean that it did not. Most
+// statuses do neither, because they are the agent's own report of the result.
 func TestMayHaveActed(t *testing.T) {
 	t.Parallel()
 	kind := func(k upstream.Kind) *upstream.Failure {

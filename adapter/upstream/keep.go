@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// keptBody is how many of the first bytes of a body are kept (adapter.AgentCall).
+// keptBody is the number of bytes kept from the beginning of a body (adapter.AgentCall).
 const keptBody = 64 << 10
 
-// keeper keeps the calls of runs if their context requests it (adapter.WithCallKeeper).
+// keeper is a transport that keeps a call if its context requests it (adapter.WithCallKeeper).
 type keeper struct {
 	secrets credential.Set
 	next    http.RoundTripper
@@ -49,7 +49,7 @@ type openCall struct {
 	keptCall
 	to       adapter.CallKeeper
 	keeps    bool
-	target   *url.URL    // these are the call's own and never modified after it
+	target   *url.URL    // target and the headers are never modified after the call
 	request  http.Header // header of the request
 	answer   http.Header
 	sent     first
@@ -69,9 +69,9 @@ func (c *openCall) noteRequest(req *http.Request) *http.Request {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
 	}
-	told := *req
-	told.Body = &telling{ReadCloser: req.Body, to: &c.sent}
-	return &told
+	recorded := *req
+	recorded.Body = &recordedBody{ReadCloser: req.Body, to: &c.sent}
+	return &recorded
 }
 
 func (c *openCall) answered(res *http.Response) {
@@ -106,7 +106,7 @@ func (c *openCall) handOver(err error) {
 			c.to.End(nil)
 			return
 		}
-		kept := c.keptCall // without the bodies that are still open
+		kept := c.keptCall // a copy, so that the bodies of openCall are not retained
 		kept.url, kept.asked, kept.header = shownURL(c.target), linesOf(c.request), linesOf(c.answer)
 		kept.err, kept.took = err, time.Since(c.at)
 		kept.sentBody, kept.sentSize = c.sent.stop()
@@ -116,8 +116,8 @@ func (c *openCall) handOver(err error) {
 }
 
 // keptCall is a finished call as it was sent. Secrets are only removed when it is shown (adapter.EndedCall), because
-// most calls never are. An active run may have many, so the headers are kept as text, which takes a third of the memory
-// of maps.
+// most calls never are. An active run may have many calls, so headers are kept as text, which takes a third of the
+// memory of maps.
 type keptCall struct {
 	secrets credential.Set
 	at      time.Time
@@ -149,19 +149,19 @@ func (c *keptCall) Shown() adapter.AgentCall {
 	return shown
 }
 
-// telling is a body that is recorded while it is sent.
-type telling struct {
+// recordedBody is a request body that is recorded while it is sent.
+type recordedBody struct {
 	io.ReadCloser
 	to *first
 }
 
-func (t *telling) Read(p []byte) (int, error) {
+func (t *recordedBody) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.to.add(p[:n])
 	return n, err
 }
 
-// first holds the first bytes of a body. Safe for concurrent use, because a transport may still read the body after the
+// first holds the beginning of a body. Safe for concurrent use, because a transport may still read the body after the
 // response has arrived.
 type first struct {
 	room func(n int) int
@@ -194,7 +194,7 @@ func (f *first) stop() ([]byte, int64) {
 	return kept, f.size
 }
 
-// part returns one half of a call as it may be shown. It does not modify kept.
+// part returns the request or response of a call without secrets. It does not modify kept.
 func part(s credential.Set, h headerLines, kept []byte, size int64) adapter.CallPart {
 	p := adapter.CallPart{Header: h.shown(s), Size: size}
 	cut := size > int64(len(kept))

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// shownHeaders are the headers whose values are kept. Of all others only the names are kept, because the value of an
+// shownHeaders lists the headers whose values are kept. For all others only the name is kept, because the value of an
 // unknown header may grant access.
 var shownHeaders = []string{
 	"Accept", "Accept-Encoding", "Allow", "Cache-Control", "Cdn-Loop", "Connection", "Content-Disposition", "Content-Encoding", "Content-Length",
@@ -19,9 +19,9 @@ var shownHeaders = []string{
 	"Traceparent", "Transfer-Encoding", "User-Agent", "Vary", "X-Request-Id",
 }
 
-// headerLines is the header of a kept call, with one line per field, sorted by name: the name and, if the value may be
-// shown, a colon and the value. Values contain no line breaks (RFC 9110, section 5.5). The headers of an agent's calls
-// are mostly equal, so each text is in memory only once.
+// headerLines is the header of a kept call: one line per field, sorted by name. A line has the name and, if the value
+// may be shown, a colon and the value. Values contain no line breaks (RFC 9110, section 5.5). The calls to an agent
+// mostly have equal headers, so each text is in memory only once.
 type headerLines struct{ text unique.Handle[string] }
 
 func linesOf(h http.Header) headerLines {
@@ -52,7 +52,7 @@ func (h headerLines) shown(s credential.Set) map[string]string {
 	return fields
 }
 
-// shownURL returns the target of a call without the user name and password. Like headers, it is in memory only once.
+// shownURL returns the target of a call without user name and password. Like headers, it is in memory only once.
 func shownURL(u *url.URL) unique.Handle[string] {
 	if u == nil {
 		return unique.Make("")

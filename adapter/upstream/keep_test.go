@@ -75,7 +75,7 @@ func TestCallsAreKept(t *testing.T) {
 	_, _ = c.Do(ctx, &upstream.Call{Method: "GET", Path: "/long"})
 	_, _ = c.Do(ctx, &upstream.Call{Method: "POST", Path: "/refused"})
 	_, _ = clientOf(t, nowhere(t)).Do(ctx, &upstream.Call{Method: "POST", Path: "/x"})
-	if len(k.calls) < 4 || k.open != 0 { // a call that did not reach a server was repeated
+	if len(k.calls) < 4 || k.open != 0 { // the call that did not reach a server was repeated
 		t.Fatalf("%d calls kept, %d open", len(k.calls), k.open)
 	}
 	echo, long, refused, lost := k.calls[0], k.calls[1], k.calls[2], k.calls[len(k.calls)-1]
@@ -109,7 +109,7 @@ func TestCallsAreKept(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutRoom checks that bytes without room are counted, and that the caller still gets the complete
+// TestCallsWithoutRoom checks that bytes that are not kept are counted, and that the caller still gets the whole
 // response.
 func TestCallsWithoutRoom(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// TestMain sets a proxy for calls over http to other hosts, and makes the process trust the certificate of httptest's
-// servers. Both are read from the environment only once.
+// TestMain sets a proxy for http calls to other hosts and makes the process trust the certificate of httptest servers.
+// The process reads both from the environment only once.
 func TestMain(m *testing.M) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "proxied ", r.URL) }))
 	secure := httptest.NewTLSServer(nil)

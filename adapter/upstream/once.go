@@ -12,22 +12,23 @@ import (
 )
 
 // errTwice ends a call that net/http was about to write again.
-var errTwice = errors.New("the connection broke, and the call is not sent again: the agent may have acted on it")
+var errTwice = errors.New("the connection broke; the call is not repeated because the agent may have acted on it")
 
-// once ensures that a changing call is written only once. net/http repeats calls on another connection: rightly if
-// nothing was written to the first, which the agent may have closed long ago, but also a POST with an Idempotency-Key
-// and, over HTTP/2, any call that a server aborted with certain errors. once also checks the call's permit when it gets
-// its connection, for which it may have waited. It is used for one call.
+// once ensures that a changing call is written only once. net/http repeats calls on another connection. That is right
+// if nothing was written to the first connection, which the agent may have closed long ago. But net/http also repeats a
+// POST with an Idempotency-Key and, over HTTP/2, any call that a server aborted with certain errors. once also checks
+// the call's permit again when the call gets its connection, because it may have waited for it. It is used for a single
+// call.
 type once struct {
 	refuse  context.CancelCauseFunc // ends the call's context
 	changes bool                    // the call may change something
 	permit  adapter.Permit          // nil: none needed
 
 	mu     sync.Mutex
-	had    bool  // it has been given a connection
-	shared bool  // the newest connection uses HTTP/2, where other calls are written, too
+	had    bool  // the call has been given a connection
+	shared bool  // the newest connection uses HTTP/2 and also carries other calls
 	used   *conn // the newest connection
-	before int64 // the bytes that had been written to it before
+	before int64 // bytes written to that connection before this call
 	header bool  // net/http reported that the call's header was written
 }
 
@@ -46,8 +47,8 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.had = true
 }
 
-// keepFrom closes the connection of a call that must not be written, because HTTP/1.1 would write the call next even if
-// its context has ended.
+// keepFrom closes the connection of a call that must not be written. Over HTTP/1.1 net/http would otherwise write the
+// call even if its context has ended.
 func (o *once) keepFrom(got httptrace.GotConnInfo) {
 	if !isHTTP2(got) {
 		_ = got.Conn.Close()
@@ -62,8 +63,8 @@ func (o *once) use(got httptrace.GotConnInfo) {
 	}
 }
 
-// mustNot reports whether the call must not be written to its new connection, and ends it in that case. HTTP/2 checks
-// the context before it writes a request.
+// mustNot reports whether the call must not be written to its new connection. If so, it cancels the call's context,
+// which HTTP/2 checks before it writes a request.
 func (o *once) mustNot() bool {
 	if o.had && o.changes && o.sent() {
 		o.refuse(errTwice)
@@ -78,8 +79,8 @@ func (o *once) wroteHeaders() {
 	o.header = true
 }
 
-// sent reports whether a part of the call may have reached the agent. HTTP/1.1 reports that a header was written when
-// it is only buffered, so the written bytes are compared there.
+// sent reports whether a part of the call may have reached the agent. HTTP/1.1 reports a header as written when it is
+// only buffered, so sent compares the bytes written to the connection.
 func (o *once) sent() bool {
 	if o.shared || o.used == nil {
 		return o.header

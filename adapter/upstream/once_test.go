@@ -67,7 +67,7 @@ func resetCalls(c net.Conn, code http2.ErrCode, seen *atomic.Int64) {
 }
 
 // TestNothingIsWrittenTwiceOverHTTP2 checks that a changing call is sent once, even if the server aborts it with an
-// error that net/http considers retryable.
+// error that net/http retries.
 func TestNothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	t.Parallel()
 	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream} {
@@ -80,7 +80,7 @@ func TestNothingIsWrittenTwiceOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestNoCallWithoutAPermit checks that nothing of a call is written if its lease ends while it gets a connection.
+// TestNoCallWithoutAPermit checks that no part of a call is written if its lease ends while it gets a connection.
 func TestNoCallWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
@@ -108,7 +108,7 @@ func TestNoCallWithoutAPermit(t *testing.T) {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, nil)
 		if res, err := rt.RoundTrip(req); err == nil {
 			res.Body.Close()
-			t.Errorf("%d granted: the call was made", granted)
+			t.Errorf("the call was made although only %d permits were granted", granted)
 		}
 	}
 	if posts.Load() != 0 {

@@ -8,20 +8,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Operations are the values of the metrics for the purpose of a call.
+// Operations are the values of the metric label for the purpose of a call.
 const (
 	OpRead        = "read"        // changes nothing
-	OpWrite       = "write"       // any other change
+	OpWrite       = "write"       // makes any other change
 	OpCreate      = "create"      // a task
 	OpStep        = "step"        // the next step of a task
 	OpUpload      = "upload"      // a file to the agent
 	OpDownload    = "download"    // a file from the agent
 	OpRun         = "run"         // including its stream
 	OpFollow      = "follow"      // the stream or the end of an existing run
-	OpPassthrough = "passthrough" // a client's own request, passed on
+	OpPassthrough = "passthrough" // a client's request, forwarded unchanged
 )
 
-// Outcomes are the values of the metrics.
+// Outcomes are the values of the metric label for the result of a call.
 const (
 	outcomeOK          = "ok"
 	outcomeUnreachable = "unreachable" // no connection; nothing was sent
@@ -46,7 +46,7 @@ func outcomeOf(status int) string {
 	return outcomeRefused
 }
 
-// failed returns the outcome of an exchange that broke.
+// failed returns the outcome of an exchange that ended with an error.
 func failed(ctx context.Context, err error) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded), cause != nil && mapping.Classify(cause).Class == mapping.Timeout:

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Pass passes on a client's request, unchanged except for the configured headers and those with the call's origin, and
-// returns the response, whatever its status. The caller closes its body. There is one attempt, and only the request's
-// context limits the time for the response.
+// Pass forwards a client's request once and returns the response, whatever its status. The request is unchanged except
+// for the configured headers and those that describe the origin of the call. The caller closes the body of the
+// response. Only the request's context limits the time for the response.
 func (c *Client) Pass(r *http.Request) (*http.Response, error) {
 	call := &Call{Method: r.Method, Operation: OpPassthrough}
 	ctx := c.traced(context.WithValue(r.Context(), operationKey{}, call.operation()), call)
@@ -21,7 +21,7 @@ func (c *Client) Pass(r *http.Request) (*http.Response, error) {
 	adapter.AddOrigin(r)
 	res, err := c.pool(call).GetClient().Transport.RoundTrip(r)
 	if err != nil {
-		endSpan(ctx, 0, outcomeUnsent) // if no exchange has ended it
+		endSpan(ctx, 0, outcomeUnsent) // unless an exchange has ended it
 		return nil, c.broken(ctx, ctx, err)
 	}
 	return res, nil

@@ -16,7 +16,7 @@ import (
 
 var errOver = errors.New("the lease is over")
 
-// until is a permit that is granted n times and then ends the context.
+// until returns a context with a permit that is granted n times, and the number of its checks.
 func until(n int64) (context.Context, *atomic.Int64) {
 	ctx, end := context.WithCancelCause(context.Background())
 	asked := &atomic.Int64{}
@@ -69,7 +69,7 @@ func TestNothingIsSentWithoutAPermit(t *testing.T) {
 							t.Errorf("body %q, warm %v, %d granted: %v, want the permit's refusal", body, warm, granted, err)
 						}
 						if n := asked.Load(); n <= granted {
-							t.Errorf("body %q, warm %v, %d granted: the permit was asked %d times", body, warm, granted, n)
+							t.Errorf("body %q, warm %v, %d granted: the permit was checked %d times", body, warm, granted, n)
 						}
 					}
 				}

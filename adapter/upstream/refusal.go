@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	saidMost  = 300 // maximum characters shown of the agent's message
-	afterMost = 40  // and of its Retry-After
+	saidMost  = 300 // maximum characters shown from the agent's message
+	afterMost = 40  // maximum characters shown from its Retry-After header
 )
 
-// refusal is the meaning of an error status for an operator of the bridge.
+// refusal explains an error status to an operator of the bridge.
 type refusal struct {
 	means string
 	do    string // advice; may be empty
-	// quiet suppresses the agent's message. Some servers repeat the credential, or a hash of it; others send nothing
+	// quiet suppresses the agent's message. Some servers repeat the credential or a hash of it; others send nothing
 	// useful.
 	quiet bool
 }
 
 var (
 	refusedCredentials = refusal{"it does not accept the bridge's credentials", "Check the headers of the agent in the configuration", true}
-	refusedSize        = refusal{"it finds the request too large", "Shorten the input or set memory.history to last or none", true}
+	refusedSize        = refusal{"the request is too large for it", "Shorten the input or set memory.history to last or none", true}
 	refusedNow         = refusal{"it is overloaded", "Try again later or lower its concurrency", false}
 	refusedAddress     = refusal{"redirects are not followed", "Configure the final url", true}
 )
 
-// refusalOf is the only table of these meanings, for the agents of all dialects.
+// refusalOf returns the explanation of a status. It is shared by all dialects.
 func refusalOf(status int) refusal {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -46,20 +46,21 @@ func refusalOf(status int) refusal {
 	return refusal{}
 }
 
-// Refusal returns the text to follow the status of an error response: its meaning, the agent's message and advice, as
-// in ": it is overloaded: slow down. Try again later.", or only ".". It contains no credentials.
+// Refusal returns the text to follow the status of an error response: an explanation, the agent's message and advice.
+// An example is ": it is overloaded: slow down. Try again later or lower its concurrency." If there is nothing to add,
+// it is only ".". The text contains no credentials.
 func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 	r := refusalOf(status)
 	parts := []string{""}
 	if r.means != "" {
 		parts = append(parts, r.means)
 	}
-	if said := c.words(body); said != "" && !r.quiet {
+	if said := c.shownMessage(body); said != "" && !r.quiet {
 		parts = append(parts, said)
 	}
 	text := strings.Join(parts, ": ")
 	if after := header.Get("Retry-After"); after != "" && !r.quiet {
-		text += " (it asks to wait: " + c.Excerpt(after, afterMost) + ")"
+		text += " (Retry-After: " + c.Excerpt(after, afterMost) + ")"
 	}
 	if r.do != "" {
 		text += ". " + r.do
@@ -69,22 +70,22 @@ func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 
 var markup = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
 
-// words returns the message for a person in a body: the message in the usual shapes of JSON, the text of an HTML page,
-// or else the whole body.
-func (c *Client) words(body []byte) string {
+// shownMessage returns an excerpt of the error message in a response body, without credentials. It finds the message in
+// common JSON formats and in the text of an HTML page. For any other body it uses the whole body.
+func (c *Client) shownMessage(body []byte) string {
 	said, page := string(body), ""
 	switch {
 	case rawjson.Valid(body):
 		said = message(body)
 	case strings.HasPrefix(strings.TrimSpace(said), "<"):
-		// Hidden before the tags are removed, because a credential may contain what looks like a tag.
-		said, page = markup.ReplaceAllString(c.Redact(said), " "), "an HTML page, perhaps not of the agent: "
+		// Redact before the tags are removed, because a part of a credential may look like a tag.
+		said, page = markup.ReplaceAllString(c.Redact(said), " "), "an HTML page, perhaps not from the agent: "
 	}
 	said = strings.TrimRight(c.Excerpt(said, saidMost), ".")
 	return strings.TrimSuffix(page+said, ": ")
 }
 
-// message returns the first of the members that servers use for an error message, or else the whole body.
+// message returns the first member that servers commonly use for an error message, or the whole body.
 func message(body []byte) string {
 	var of struct{ Message, Error, Detail json.RawMessage }
 	_ = json.Unmarshal(body, &of)

@@ -17,7 +17,7 @@ func refusing() *upstream.Client {
 	return upstream.New(up, upstream.Options{Root: up.Config.URL})
 }
 
-// The text for a status has its meaning and advice, whatever the agent's dialect.
+// The text for a status explains it and gives advice.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	c := refusing()
@@ -29,17 +29,17 @@ func TestRefusal(t *testing.T) {
 		{401, "", `{"detail":"key abc"}`, ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
 		{407, "", "x", ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
 		{302, "", "x", ": redirects are not followed. Configure the final url."},
-		{413, "", "x", ": it finds the request too large. Shorten the input or set memory.history to last or none."},
-		{429, "7", `{"error":"slow down"}`, ": it is overloaded: slow down (it asks to wait: 7). Try again later or lower its concurrency."},
+		{413, "", "x", ": the request is too large for it. Shorten the input or set memory.history to last or none."},
+		{429, "7", `{"error":"slow down"}`, ": it is overloaded: slow down (Retry-After: 7). Try again later or lower its concurrency."},
 		{503, "", "", ": it is overloaded. Try again later or lower its concurrency."},
 		{409, "", `{"message":null,"detail":"Thread is busy."}`, ": Thread is busy."},
 		{422, "", `{"detail":[{"loc":["body"],"msg":"missing"}]}`, `: [{"loc":["body"],"msg":"missing"}].`},
 		{400, "", `["no members"]`, `: ["no members"].`},
-		{500, "", "<html><head><title>x</title></head><body><h1>Oh no</h1></body></html>", ": an HTML page, perhaps not of the agent: Oh no."},
-		{500, "", "<html></html>", ": an HTML page, perhaps not of the agent."},
+		{500, "", "<html><head><title>x</title></head><body><h1>Oh no</h1></body></html>", ": an HTML page, perhaps not from the agent: Oh no."},
+		{500, "", "<html></html>", ": an HTML page, perhaps not from the agent."},
 		{500, "", "5 < 6, and 7 > 6.", ": 5 < 6, and 7 > 6."},
 		{500, "", " \n", "."},
-		{500, "3", "", " (it asks to wait: 3)."},
+		{500, "3", "", " (Retry-After: 3)."},
 	} {
 		header := http.Header{}
 		if x.after != "" {
@@ -51,19 +51,19 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestNoHalfSecretInAPage checks that a credential that looks like markup is hidden completely, also in an HTML page.
+// TestNoHalfSecretInAPage checks that a credential that looks like markup is hidden completely, even in an HTML page.
 func TestNoHalfSecretInAPage(t *testing.T) {
 	t.Parallel()
 	const key = "canary<b>key"
 	up := adapter.Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:1", Headers: map[string]config.Secret{"X-Key": key}}}
 	got := upstream.New(up, upstream.Options{Root: up.Config.URL}).Refusal(500, nil, []byte("<p>no "+key+" and no canary&lt;b&gt;key</p>"))
-	if want := ": an HTML page, perhaps not of the agent: no [hidden] and no [hidden]."; got != want {
+	if want := ": an HTML page, perhaps not from the agent: no [hidden] and no [hidden]."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// TestNoHalfSecretInARefusal checks that an error shows no part of the bridge's credentials, wherever the agent repeats
-// them and wherever its text is truncated.
+// TestNoHalfSecretInARefusal checks that an error shows no part of the bridge's credentials, wherever they appear in
+// the agent's text and wherever the text is truncated.
 func TestNoHalfSecretInARefusal(t *testing.T) {
 	t.Parallel()
 	c := refusing()
@@ -72,7 +72,7 @@ func TestNoHalfSecretInARefusal(t *testing.T) {
 		for _, body := range []string{said, `{"detail":"` + said + `"}`, "<p>" + said + "</p>"} {
 			got := c.Refusal(500, http.Header{"Retry-After": {said}}, []byte(body))
 			if strings.Contains(got, refusalKey[:3]) {
-				t.Fatalf("%d characters before it: %q", n, got)
+				t.Fatalf("with %d characters before the credential: %q", n, got)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	longestWait = 5 * time.Second // for a Retry-After, before jitter
 )
 
-// again reports whether a failed call may be repeated and may then succeed.
+// again reports whether a failed call may be repeated and might then succeed.
 func (c *Client) again(call *Call, err error) bool {
 	f := Of(err)
 	switch {
@@ -29,7 +29,7 @@ func (c *Client) again(call *Call, err error) bool {
 	return call.asks() && MayPass(err) && !f.Slow
 }
 
-// MayPass reports whether a failed call that changes nothing may succeed later.
+// MayPass reports whether the failure is temporary, so that a call that changes nothing may succeed later.
 func MayPass(err error) bool {
 	switch status := Status(err); status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -39,8 +39,8 @@ func MayPass(err error) bool {
 	}
 }
 
-// Wait returns the pause after the try-th failed attempt of a call: as requested by the agent, up to 5 s, or else a
-// little longer each time. It includes random jitter.
+// Wait returns the pause after failed attempt number try of a call. It is the agent's Retry-After, up to 5 s, or else
+// grows with each attempt. It includes random jitter.
 func Wait(err error, try int) time.Duration {
 	if f := Of(err); f != nil && f.RetryAfter() > 0 {
 		return adapter.Jitter(min(f.RetryAfter(), longestWait))
@@ -53,7 +53,7 @@ type unconnected struct{ error }
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// unreached reports whether nothing of a call was sent. A call that first got an older connection only gets another one
+// unreached reports whether no part of a call was sent. A call that first got an idle connection only gets another one
 // if nothing was written to the first (see once).
 func unreached(err error) bool {
 	var none unconnected

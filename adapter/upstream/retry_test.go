@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestRetryAfterHasACap checks that the bridge waits as long as the agent asks, up to 5 s, plus a random pause of up to
-// half of that.
+// TestRetryAfterHasACap checks that the pause is the agent's Retry-After, up to 5 s, plus random jitter of up to half
+// of that.
 func TestRetryAfterHasACap(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{
@@ -21,7 +21,7 @@ func TestRetryAfterHasACap(t *testing.T) {
 		refused := &upstream.Failure{Kind: upstream.Refused, Status: 503, Header: http.Header{"Retry-After": {value}}}
 		for range 20 {
 			if got := upstream.Wait(refused, 1); got < want || got > want+want/2 {
-				t.Errorf("Retry-After %q: %s, want %s and up to half of it more", value, got, want)
+				t.Errorf("Retry-After %q: %s, want %s to 1.5 times as much", value, got, want)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import "context"
 // spanKey is the context key of the function that ends a request's span.
 type spanKey struct{}
 
-// traced starts the span of a call if there is a tracer. The request's trace headers are made from the returned
+// traced starts the span of a call if there is a tracer. The trace headers of the request are derived from the returned
 // context.
 func (c *Client) traced(ctx context.Context, call *Call) context.Context {
 	if c.tracer == nil {

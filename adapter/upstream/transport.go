@@ -14,14 +14,14 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	maxHeader   = 1 << 20 // bytes of a response's header, including interim responses
-	connBuffer  = 1 << 10 // of a connection; there may be thousands, and larger data bypasses it
+	connBuffer  = 1 << 10 // per connection; small because there may be thousands, and larger data bypasses the buffer
 	pingTime    = 15 * time.Second
-	connsFloor  = 16 // minimum number of unused connections to keep, whatever the concurrency
+	connsFloor  = 16 // minimum number of idle connections kept, even if the concurrency is lower
 )
 
-// newTransport returns the transport for the calls of one agent. It uses HTTP/2 if the agent supports it, and the proxy
-// of the environment. It closes connections that were unused for idle. A changing call needs its permit
-// (adapter.WithPermit) and is written only once: only GET and HEAD are sent again if an older connection breaks. Every
+// newTransport returns the transport for calls to one agent. It uses HTTP/2 if the agent supports it, and the proxy
+// from the environment. It closes connections after the given idle time. A changing call needs its permit
+// (adapter.WithPermit) and is written only once. Only GET and HEAD are sent again if an idle connection breaks. Every
 // call is counted, and kept if its context requests it. Only the context limits the time for a response.
 func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
@@ -43,9 +43,9 @@ func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duratio
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         connBuffer,
 		WriteBufferSize:        connBuffer,
-		DisableCompression:     true, // files are stored unchanged, and limits apply to the bytes sent
+		DisableCompression:     true, // files are stored unchanged, and limits apply to the bytes on the wire
 		ForceAttemptHTTP2:      true,
-		// A broken HTTP/2 connection without an error would otherwise be used for call after call.
+		// Without pings, an HTTP/2 connection that broke without an error would be used for call after call.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: pingTime},
 	}
 	if up.Through != nil {
@@ -67,7 +67,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// connOf returns the connection below TLS, or nil if it is not one of ours.
+// connOf returns the conn below TLS, or nil if the connection is of another type.
 func connOf(c net.Conn) *conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = t.NetConn()

@@ -27,13 +27,13 @@ type peer struct {
 	conns atomic.Int64 // accepted so far
 }
 
-// wire is one connection as a script sees it.
+// wire is the connection that a script serves.
 type wire struct {
 	net.Conn
 	r *bufio.Reader
 }
 
-// request reads a complete request and returns its body. ok is false if there is none.
+// request reads a complete request and returns its body. ok is false if the connection ended.
 func (w *wire) request() (body string, ok bool) {
 	req, err := http.ReadRequest(w.r)
 	if err != nil {
@@ -106,8 +106,8 @@ func call(t *testing.T, rt http.RoundTripper, method, url, body string, header .
 
 const hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-// Responses in all forms of HTTP/1.1 (RFC 9112, section 6) are read alike, and a connection serves as many calls as the
-// peer allows.
+// Responses in all forms of HTTP/1.1 (RFC 9112, section 6) are read, and a connection serves as many calls as the peer
+// allows.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -166,8 +166,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server may close an unused connection at any time. Once this side has noticed, the connection must not be used for
-// the next call.
+// A server may close an idle connection at any time. Once this side has noticed, the connection must not be used for
+// another call.
 func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -178,7 +178,7 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 		}
 		if n == 1 {
 			_ = w.Conn.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, w.Conn) // until the other side has also closed it
+			_, _ = io.Copy(io.Discard, w.Conn) // until the client has closed it too
 			close(closed)
 			return
 		}
@@ -193,7 +193,7 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	}
 }
 
-// If a connection breaks during a call, a read is sent again, but not a call on which the agent may have acted.
+// If a connection breaks during a call, a read is sent again. A call on which the agent may have acted is not.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -203,7 +203,7 @@ func TestBrokenConnections(t *testing.T) {
 	}{
 		{http.MethodPost, "x", "", 2, true},
 		{http.MethodPost, "", "", 2, true},
-		{http.MethodPost, "x", "k", 2, true}, // net/http alone would send it again
+		{http.MethodPost, "x", "k", 2, true}, // net/http on its own would send it again
 		{http.MethodPost, "", "k", 2, true},
 		{http.MethodDelete, "", "k", 2, true},
 		{http.MethodGet, "", "", 3, false},
@@ -244,11 +244,11 @@ func TestNoServerThere(t *testing.T) {
 	_, _, err = call(t, rt, http.MethodPost, "http://"+l.Addr().String(), "x")
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
-		t.Errorf("%v does not say that no connection was made", err)
+		t.Errorf("the error does not show that no connection was made: %v", err)
 	}
 }
 
-// A cancelled call ends at once, while waiting for the header and while reading the body.
+// A cancelled call ends at once, both while waiting for the header and while reading the body.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{"waiting": "", "reading": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"} {
@@ -284,8 +284,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A call whose caller has already left is not made, because nobody would learn its result.
-func TestNothingIsSentForAClientThatLeft(t *testing.T) {
+// A call whose caller has already gone is not made, because nobody would receive the result.
+func TestNothingIsSentForACancelledCaller(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	var seen atomic.Int64
@@ -312,7 +312,7 @@ func TestNothingIsSentForAClientThatLeft(t *testing.T) {
 	}
 }
 
-// A header that cannot be sent unchanged is refused and not sent in another form.
+// A header that cannot be sent unchanged is refused.
 func TestInvalidHeaders(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -342,8 +342,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// A body may be closed while a reader waits for more of it.
-func TestBodyClosedBesideARead(t *testing.T) {
+// A body may be closed while a reader waits for more data.
+func TestBodyClosedDuringARead(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	p := listen(t, func(w *wire, _ int64) {
@@ -367,12 +367,12 @@ func TestBodyClosedBesideARead(t *testing.T) {
 	}()
 	res.Body.Close()
 	if err := <-done; err == nil {
-		t.Error("read on after Close")
+		t.Error("a read succeeded after Close")
 	}
 }
 
-// A response that was not read to its end closes its connection.
-func TestUnreadAnswersAreGivenUp(t *testing.T) {
+// Closing a response that was not read to its end closes its connection.
+func TestUnreadResponsesCloseTheirConnection(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	gone := make(chan struct{}, 2)
@@ -391,15 +391,15 @@ func TestUnreadAnswersAreGivenUp(t *testing.T) {
 	<-gone
 }
 
-// The proxy of the environment is used for agents on other hosts.
-func TestProxyOfTheEnvironment(t *testing.T) {
+// The proxy from the environment is used for agents on other hosts.
+func TestProxyFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if status, via, err := call(t, transport(t, time.Minute), http.MethodPost, "http://agent.example/x", "four"); err != nil || status != 200 || via != "proxied http://agent.example/x" {
 		t.Errorf("%d %q, %v", status, via, err)
 	}
 }
 
-// An agent that supports HTTP/2 is called over HTTP/2, others over HTTP/1.1.
+// Agents that support HTTP/2 are called over HTTP/2, others over HTTP/1.1.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	for _, want := range []string{"HTTP/1.1", "HTTP/2.0"} {
@@ -419,8 +419,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// Compressed bodies are not uncompressed, because a limit applies to the bytes that the agent sends.
-func TestNothingIsUncompressed(t *testing.T) {
+// Compressed bodies are not decompressed, because limits apply to the bytes that the agent sends.
+func TestNothingIsDecompressed(t *testing.T) {
 	t.Parallel()
 	p := listen(t, func(w *wire, _ int64) {
 		req, err := http.ReadRequest(w.r)
@@ -435,8 +435,8 @@ func TestNothingIsUncompressed(t *testing.T) {
 	}
 }
 
-// The response of a peer that responds to a large request before reading all of it is received.
-func TestAnEarlyAnswerIsHeard(t *testing.T) {
+// If a peer responds to a large request before reading all of it, the response is received.
+func TestEarlyResponsesAreReceived(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	p := listen(t, func(w *wire, _ int64) {
@@ -513,7 +513,7 @@ func TestIdleConnections(t *testing.T) {
 			t.Errorf("%d connections for %d runs", n, runs)
 		}
 		together(runs + 1)
-		<-gone // one more than are kept
+		<-gone // one more than is kept
 	})
 }
 

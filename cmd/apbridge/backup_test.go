@@ -81,16 +81,16 @@ func TestBackupWhileABridgeServes(t *testing.T) {
 			}
 		}
 	}()
-	says(t, 0, file+" holds ", "backup", file, "--database", database)
+	says(t, 0, file+" contains ", "backup", file, "--database", database)
 	close(stop)
 	<-stopped
-	says(t, 2, "is there already; name another file, or write over it with --force", "backup", file, "--database", database)
-	says(t, 0, file+" holds ", "backup", file, "--database", database, "--force")
+	says(t, 2, "already exists; choose another file, or overwrite it with --force", "backup", file, "--database", database)
+	says(t, 0, file+" contains ", "backup", file, "--database", database, "--force")
 	says(t, 2, "is the database of a bridge", "backup", database, "--database", database, "--force")
 	says(t, 1, "another process is using it", "restore", file, "--database", database)
-	says(t, 0, "is whole. It holds ", "restore", "--check", file)
-	says(t, 0, back+" is restored. It holds ", "restore", file, "--database", back)
-	says(t, 1, "is there already, and nothing is written over it", "restore", file, "--database", back)
+	says(t, 0, "is complete. It contains ", "restore", "--check", file)
+	says(t, 0, "Restored "+back+". It contains ", "restore", file, "--database", back)
+	says(t, 1, "already exists and is not overwritten", "restore", file, "--database", back)
 	again := over(t, back, agent)
 	for path, want := range states {
 		if got := get(t, again.URL+path); got != want {
@@ -128,8 +128,8 @@ func TestBackupThatIsKilled(t *testing.T) {
 	if there(file) { // the backup was faster
 		says(t, 0, "is whole", "restore", "--check", file)
 	}
-	says(t, 0, "holds 1 thread, 1 run", "backup", file, "--database", database, "--force")
-	says(t, 0, "is whole. It holds 1 thread, 1 run", "restore", "--check", file)
+	says(t, 0, "contains 1 thread, 1 run", "backup", file, "--database", database, "--force")
+	says(t, 0, "is complete. It contains 1 thread, 1 run", "restore", "--check", file)
 }
 
 // An import that is killed between lines leaves an empty database, which accepts the next one.
@@ -141,7 +141,7 @@ func TestImportThatIsKilled(t *testing.T) {
 		p := over(t, database, serving(t, legacyagent.Handler()))
 		talks(t, p, 1)
 		p.Stop()
-		says(t, 0, "holds 1 thread, 1 run", "export", file, "--database", database)
+		says(t, 0, "contains 1 thread, 1 run", "export", file, "--database", database)
 		whole, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestImportThatIsKilled(t *testing.T) {
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		says(t, 0, "holds 1 thread, 1 run", "import", file, "--database", target)
+		says(t, 0, "contains 1 thread, 1 run", "import", file, "--database", target)
 		if again := exportedBy(t, target); !bytes.Equal(again, whole) {
 			t.Errorf("the export is another one:\n%s\nwas:\n%s", again, whole)
 		}
@@ -188,8 +188,8 @@ func TestABridgeMovesToAnotherDatabase(t *testing.T) {
 		want := get(t, p.URL+path)
 		p.Stop()
 		for i, to := range []string{fresh(t), filepath.Join(folder, "c.db")} {
-			says(t, 0, "holds ", "export", file, "--database", at, "--force")
-			says(t, 0, "holds ", "import", file, "--database", to)
+			says(t, 0, "contains ", "export", file, "--database", at, "--force")
+			says(t, 0, "contains ", "import", file, "--database", to)
 			p := over(t, to, agent)
 			if got := get(t, p.URL+path); got != want {
 				t.Errorf("%d: the state is %s, was %s", i, got, want)
@@ -206,9 +206,9 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	none, file := filepath.Join(folder, "none.db"), filepath.Join(folder, "file")
-	says(t, 2, "write it as apbridge backup FILE", "backup")
+	says(t, 2, "usage: apbridge backup FILE", "backup")
 	says(t, 1, "no such file", "backup", file, "--database", none)
-	says(t, 1, "does not exist; make it", "backup", filepath.Join(folder, "no", "file"), "--database", none)
+	says(t, 1, "does not exist; create it", "backup", filepath.Join(folder, "no", "file"), "--database", none)
 	said := says(t, 2, "pg_dump --format=custom --file='"+file+"' --schema=s --dbname='postgres://me@db.example.com:5432/apbridge?sslmode=require'",
 		"backup", file, "--database", "postgres://me:secret@db.example.com:5432/apbridge?search_path=s&sslmode=require&pool_max_conns=4")
 	if strings.Contains(said, "secret") {
@@ -226,8 +226,8 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 	}
 	rig.WriteFile(t, none+"-lock", "")
 	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", ".new"} { // of a bridge's database
-		says(t, 2, "none.db-lock is there", "backup", none+of, "--force", "--database", none)
-		says(t, 2, "none.db-lock is there", "export", none+of, "--force", "--database", none)
+		says(t, 2, "none.db-lock exists", "backup", none+of, "--force", "--database", none)
+		says(t, 2, "none.db-lock exists", "export", none+of, "--force", "--database", none)
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "*.partial")); len(left) != 0 {
 		t.Error(left)

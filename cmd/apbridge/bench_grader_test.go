@@ -52,9 +52,9 @@ func TestBenchGrader(t *testing.T) {
 		code  int
 		holds []string
 	}{
-		"1":   {1, []string{"binary      -           passed", "scale       -           failed", "answer.txt: the grader gave 1 of 10; more than 90 % are needed", "1 passed, 2 failed, 0 skipped, 0 not judged", "; the grader took 126 tokens"}},
-		"95":  {0, []string{"percentage  -           passed", "scale       -           not judged", `the grader answered "95", which does not end with a score from 0 to 10`, "1 passed, 0 failed, 0 skipped, 2 not judged"}},
-		"<p>": {0, []string{"0 passed, 0 failed, 0 skipped, 3 not judged", `the grader answered "<p>"`}},
+		"1":   {1, []string{"binary      -           passed", "scale       -           failed", "answer.txt: the grader's score is 1 of 10; more than 90 % is required", "1 passed, 2 failed, 0 skipped, 0 not judged", "; the grader used 126 tokens"}},
+		"95":  {0, []string{"percentage  -           passed", "scale       -           not judged", `the grader's response "95" does not end with a score from 0 to 10`, "1 passed, 0 failed, 0 skipped, 2 not judged"}},
+		"<p>": {0, []string{"0 passed, 0 failed, 0 skipped, 3 not judged", `the grader's response "<p>"`}},
 	} {
 		file := filepath.Join(t.TempDir(), "report.json")
 		code, out, errs := command(t, []string{"GRADER_KEY=very-secret", "GRADER_MODEL=judge", "GRADER_URL=" + serving(t, scriptedGrader(answer)) + "/v1"}, "bench", agent, "--challenges", challenges, "--report", file)
@@ -89,11 +89,11 @@ func TestBenchGraderRefuses(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"the grader answered 401 (is GRADER_KEY the right one?)", []string{"--grader-url", keyed, "--grader-model", "m"}},
-		{"the grader at 127.0.0.1:1 was not reached", []string{"--grader-url", "http://127.0.0.1:1", "--grader-model", "m"}},
+		{"the grader returned 401 (is GRADER_KEY right?)", []string{"--grader-url", keyed, "--grader-model", "m"}},
+		{"the grader at 127.0.0.1:1 could not be reached", []string{"--grader-url", "http://127.0.0.1:1", "--grader-model", "m"}},
 		{"the grader has no model", []string{"--grader-url", keyed}},
-		{"there is no such URL", []string{"--grader-model", "m"}},
-		{"it is one as https://api.openai.com/v1", []string{"--grader-url", "api.openai.com", "--grader-model", "m"}},
+		{"has no effect without --grader-url", []string{"--grader-model", "m"}},
+		{"use one such as https://api.openai.com/v1", []string{"--grader-url", "api.openai.com", "--grader-model", "m"}},
 		{"set GRADER_KEY in the environment instead", []string{"--grader-url", "http://me:hunter2@127.0.0.1:1", "--grader-model", "m"}},
 		{"flag --grader-timeout", []string{"--grader-url", keyed, "--grader-model", "m", "--grader-timeout", "0s"}},
 	} {

@@ -88,8 +88,8 @@ func TestBench(t *testing.T) {
 			if code != 1 {
 				t.Errorf("exit code %d: %s%s", code, out, errs)
 			}
-			holds(t, out, "WriteWord: step 1: ", "WriteWord: passed (", "CopyNote: uploading note.txt", "there is no file copy.txt; its files are ", "1 passed, 1 failed, 0 skipped, 0 not judged",
-				"the agent's last words: ")
+			holds(t, out, "WriteWord: step 1: ", "WriteWord: passed (", "CopyNote: uploading note.txt", "there is no file copy.txt; the files are ", "1 passed, 1 failed, 0 skipped, 0 not judged",
+				"the agent's last output: ")
 			if strings.HasPrefix(args[0], url) {
 				link := regexp.MustCompile(`thread: (` + url + `/threads/\S+)`).FindStringSubmatch(out)
 				if len(link) == 0 || linked(t, link[1]) != http.StatusOK {
@@ -154,7 +154,7 @@ func TestBenchOfAnAgentThatDies(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	holds(t, out, `WriteWord failed: the agent's run failed: the agent that was started has ended (exit status 4); it wrote: "out of tokens"`,
+	holds(t, out, `WriteWord failed: the agent's run failed: the agent exited (exit status 4); its last output: "out of tokens"`,
 		"kept in "+keep+"; to see its threads: apbridge serve --database "+filepath.Join(keep, "run.db")+" --agent agent=http://127.0.0.1:")
 	if info, err := os.Stat(filepath.Join(keep, "run.db")); err != nil || info.Size() == 0 {
 		t.Errorf("the database: %v, %v", info, err)
@@ -213,50 +213,50 @@ func TestBenchRefuses(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"no agent is named", nil},
-		{"names none, or more than one", []string{agent, agent}},
-		{"names none, or more than one", []string{agent, "--agent", "a=" + agent}},
-		{"names none, or more than one", []string{agent, "--", "true"}},
-		{"names none, or more than one", []string{"--"}},
-		{`"ftp://x" is no URL of a server`, []string{"ftp://x"}},
+		{"no agent given", nil},
+		{"exactly one agent must be given", []string{agent, agent}},
+		{"exactly one agent must be given", []string{agent, "--agent", "a=" + agent}},
+		{"exactly one agent must be given", []string{agent, "--", "true"}},
+		{"exactly one agent must be given", []string{"--"}},
+		{`"ftp://x" is not the URL of a server`, []string{"ftp://x"}},
 		{"u:xxxxx@h", []string{"http://u:secret@h"}},
-		{"cannot be reached: no program listens there", []string{"http://127.0.0.1:1"}},
+		{"cannot be reached: nothing is listening there", []string{"http://127.0.0.1:1"}},
 		{"GET " + site + ` answers 200 with a page titled "A dashboard".`, []string{site}},
-		{"the server at " + mute + " does not answer within 100ms", []string{mute, "--step-timeout", "100ms"}},
-		{"the name before the URL chooses the graph: --agent GRAPH=" + several + ".", []string{"--agent", "a=" + several}},
+		{"the server at " + mute + " did not answer within 100ms", []string{mute, "--step-timeout", "100ms"}},
+		{"the name before the URL selects the graph: --agent GRAPH=" + several + ".", []string{"--agent", "a=" + several}},
 		{"A server answers at " + page + ", but it speaks none", []string{page}},
-		{"It is the API of a model (OpenAI-compatible), not of an agent", []string{model}},
-		{"It is the API of a model (OpenAI-compatible), not of an agent", []string{"--agent", "a=" + model}},
+		{"It is the API of a model (OpenAI-compatible), not an agent", []string{model}},
+		{"It is the API of a model (OpenAI-compatible), not an agent", []string{"--agent", "a=" + model}},
 		{"speaks threadrun, not the Agent Protocol v1 below /ap/v1. Judge it through a bridge: apbridge bench --agent agent=" + graph, []string{graph}},
-		{`there is no agent "nope" at the bridge ` + two + "; there are: mine, other", []string{two + "/agents/nope"}},
-		{"the bridge at " + two + " has no default agent: put /agents/NAME behind its address; there are: mine, other", []string{two}},
-		{"wants a key (401); set BENCHMARK_KEY", []string{keyed}},
-		{`there is no agent "you" in the configuration; there are: mine, other`, []string{"--agent", "you", "--config", config}},
-		{"cannot be reached: no program listens there", []string{"--agent", "a=http://127.0.0.1:1"}},
+		{"the bridge at " + two + ` has no agent "nope"; known agents: mine, other`, []string{two + "/agents/nope"}},
+		{"the bridge at " + two + " has no default agent; append /agents/NAME to its address; known agents: mine, other", []string{two}},
+		{"requires a key (401); set BENCHMARK_KEY", []string{keyed}},
+		{`there is no agent "you" in the configuration; known agents: mine, other`, []string{"--agent", "you", "--config", config}},
+		{"cannot be reached: nothing is listening there", []string{"--agent", "a=http://127.0.0.1:1"}},
 		{"the agent cannot be started", []string{"--", "/nowhere/agent"}},
-		{"the agent that was started has ended (exit status 3); it wrote: \"no model is configured\"", childAgent()},
-		{"something serves at " + page + " already", append([]string{"--command-url", page}, childAgent()...)},
-		{"flag --command-url: it says where COMMAND serves, and there is none", []string{agent, "--command-url", agent}},
-		{"flag --config: it is for --agent and COMMAND; a URL is judged as it is", []string{agent, "--config", config}},
+		{"the agent exited (exit status 3); its last output: \"no model is configured\"", childAgent()},
+		{"another program already serves at " + page, append([]string{"--command-url", page}, childAgent()...)},
+		{"flag --command-url has no effect without COMMAND", []string{agent, "--command-url", agent}},
+		{"flag --config has no effect with a URL; it is for --agent and COMMAND", []string{agent, "--config", config}},
 		{"flag --start-timeout", append([]string{"--start-timeout", "0s"}, childAgent()...)},
 		{"the challenges in /nowhere cannot be read: no such file", []string{agent, "--challenges", "/nowhere"}},
 		{"there is no data.json", []string{agent, "--challenges", full}},
-		{"data.json: line 1 is no JSON", []string{agent, "--challenges", broken}},
-		{`there is no challenge "Nobody"; there are WriteWord`, []string{agent, "--only", "Nobody"}},
-		{`no challenge is of the category "x"`, []string{agent, "--category", "x"}},
+		{"data.json: line 1 is not JSON", []string{agent, "--challenges", broken}},
+		{`there is no challenge "Nobody"; known challenges: WriteWord`, []string{agent, "--only", "Nobody"}},
+		{`there is no category "x"`, []string{agent, "--category", "x"}},
 		{"the report cannot be written", []string{agent, "--report", "/nowhere/report.json"}},
 		{"the report cannot be written", []string{agent, "--junit", full}},
 		{"the report cannot be written", []string{agent, "--markdown", full}},
 		{"the report cannot be written", []string{agent, "--jsonl", full}},
 		{"the history cannot be written", []string{agent, "--history", filepath.Join(full, "x")}},
-		{"is not empty; name a new folder", []string{agent, "--keep", full}},
+		{"is not empty; choose a new folder", []string{agent, "--keep", full}},
 		{"--junit and --markdown name the same file", []string{agent, "--junit", same, "--markdown", filepath.Dir(same) + "/./same"}},
 		{"--jsonl and --report name the same file", []string{agent, "--jsonl", report}},
-		{"no program listens there", []string{"http://127.0.0.1:1", "--keep", fresh, "--history", fresh2}},
+		{"nothing is listening there", []string{"http://127.0.0.1:1", "--keep", fresh, "--history", fresh2}},
 		{"no Python interpreter", []string{agent, "--python", "/none", "--keep", fresh, "--history", fresh2}},
 		{"the report cannot be written", []string{agent, "--keep", fresh, "--history", fresh2, "--junit", full}},
 		{"there is no Python interpreter /none", []string{agent, "--python", "/none"}},
-		{`flag --python-memory: "much" is no size`, []string{agent, "--python-memory", "much"}},
+		{`flag --python-memory: "much" is not a size`, []string{agent, "--python-memory", "much"}},
 		{"flag --repeat", []string{agent, "--repeat", "0"}},
 		{"flag --parallel", []string{agent, "--parallel", "0"}},
 		{"flag --cutoff", []string{agent, "--cutoff", "-5s"}},
@@ -323,7 +323,7 @@ func TestBenchReports(t *testing.T) {
 	if code != 1 {
 		t.Errorf("a file that is no challenge: exit code %d: %s", code, errs)
 	}
-	holds(t, out, "no challenge: bad/data.json: ground.eval.type: is \"guess\"", "1 passed, 0 failed", "kept in "+in("kept"))
+	holds(t, out, "invalid challenge: bad/data.json: ground.eval.type: is \"guess\"", "1 passed, 0 failed", "kept in "+in("kept"))
 	for file, part := range map[string]string{"a.json": `"success_percentage": 100`, "a.xml": `<testcase classname="challenges" name="Any"`, "a.md": "| Any | - | passed |", "a.jsonl": `"event":"end"`, "kept/Any-1/answer.txt": "Harbour"} {
 		raw, err := os.ReadFile(in(file))
 		if err != nil {
@@ -361,9 +361,9 @@ func TestBenchReports(t *testing.T) {
 		{0, "fixed  Any  passed, was failed", []string{in("worse.json"), in("a.json")}},
 		{1, "fixed  Any", []string{in("worse.json"), in("a.json"), "--fail-on", "broken,fixed"}},
 		{2, `"all" is not one of broken`, []string{in("a.json"), in("b.json"), "--fail-on", "all"}},
-		{2, "a factor from 1 on", []string{in("a.json"), in("b.json"), "--slower", "0.5"}},
+		{2, "must be at least 1", []string{in("a.json"), in("b.json"), "--slower", "0.5"}},
 		{2, "no such file", []string{in("a.json"), in("gone.json")}},
-		{2, "is no report.json", []string{in("bad.json"), in("a.json")}},
+		{2, "is not a report.json", []string{in("bad.json"), in("a.json")}},
 		{2, "compare BEFORE AFTER", []string{in("a.json")}},
 	} {
 		rig.WriteFile(t, in("worse.json"), `{"tests":{"Any":{"metrics":{"attempted":true},"results":[{"success":false,"fail_reason":"lost"}]}}}`)
@@ -395,7 +395,7 @@ func TestBenchStopped(t *testing.T) {
 	if code := <-p.code; code != console.ExitInterrupted {
 		t.Errorf("exit code %d\n%s", code, p.err)
 	}
-	holds(t, p.out.String(), "stopping: what is there is judged", "WriteWord: skipped: stopped in step 1, before it was done", "CopyNote: skipped: stopped before it was tried", "It was stopped before its end.")
+	holds(t, p.out.String(), "stopping: judging the files so far", "WriteWord: skipped: stopped in step 1", "CopyNote: skipped: stopped before the first attempt", "Stopped before the end.")
 	if r, err := report.Read(file); err != nil || r.Count(report.Skipped) != 2 {
 		t.Errorf("%v, %+v", err, r)
 	}

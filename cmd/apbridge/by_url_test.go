@@ -22,10 +22,10 @@ func TestCommandsNameTheURLThatTheyWereGiven(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"run", away, "hi"}, 1, "The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
-		{[]string{"doctor", away}, 1, "  cannot be used: The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
+		{[]string{"run", away, "hi"}, 1, "The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
+		{[]string{"doctor", away}, 1, "  cannot be used: The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
 		{[]string{"doctor", away, page.URL}, 1, "apbridge: cannot be used: " + away + ", " + page.URL},
-		{[]string{"conformance", away}, 2, "The agent at 127.0.0.1:1 cannot be reached: no program listens there"},
+		{[]string{"conformance", away}, 2, "The agent at 127.0.0.1:1 cannot be reached: nothing is listening there"},
 		{[]string{"run", page.URL, "hi"}, 1, "A server answers at " + page.URL + ", but it speaks none of the dialects this bridge knows. Check the URL, or name its dialect in a configuration"},
 		{[]string{"doctor", page.URL}, 1, "Check the URL, or name its dialect in a configuration"},
 		{[]string{"conformance", page.URL}, 2, "Check the URL, or name its dialect in a configuration"},
@@ -54,8 +54,8 @@ func TestRunSuggestsWhatWasMeant(t *testing.T) {
 		{[]string{"run", "[::1]:80/x", "hi", "--config", file}, `"[::1]:80/x" is not a URL; did you mean http://[::1]:80/x?`},
 		{[]string{"doctor", "127.0.0.1:8000"}, `"127.0.0.1:8000" is not a URL; did you mean http://127.0.0.1:8000?`},
 		{[]string{"run", "lagacy", "hi", "--config", file}, `there is no agent "lagacy"; did you mean "legacy"?`},
-		{[]string{"run", "nobody", "hi", "--config", file}, `there is no agent "nobody" in the configuration; there are: legacy, other. Name one of them, or give a URL`},
-		{[]string{"run", "lagacy", "hi"}, `there is no agent "lagacy", as no configuration names any. Give a URL, --agent NAME=URL or --config FILE`},
+		{[]string{"run", "nobody", "hi", "--config", file}, `there is no agent "nobody" in the configuration; known agents: legacy, other. Use one of them or a URL`},
+		{[]string{"run", "lagacy", "hi"}, `there is no agent "lagacy", because no agents are configured. Use a URL, --agent NAME=URL or --config FILE`},
 	} {
 		if code, _, errs := command(t, nil, x.args...); code != 2 || !strings.Contains(errs, x.says) {
 			t.Errorf("%v: exit code %d: %s", x.args, code, errs)

@@ -56,9 +56,9 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
 		holds(t, out,
-			"graph at "+graph+"\n  reachable   yes, a call takes ", "  dialect     threadrun (found out)\n  profile     ",
-			"legacy at "+legacy+"\n  reachable   yes, a call takes ", "  dialect     taskstep (found out)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
-			"in the manner of js")
+			"graph at "+graph+"\n  reachable   yes, in ", "  dialect     threadrun (detected)\n  profile     ",
+			"legacy at "+legacy+"\n  reachable   yes, in ", "  dialect     taskstep (detected)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
+			"like js")
 		counts := regexp.MustCompile(`(?m)^  fields of (taskstep|threadrun) requests: \d+ exact, \d+ approximated, \d+ dropped \(--losses lists them\)$`)
 		if n := len(counts.FindAllString(out, -1)); n != 6 || strings.Count(out, "\n") > 25 {
 			t.Errorf("%d lines with counts: %s", n, out)
@@ -79,7 +79,7 @@ func TestDoctor(t *testing.T) {
 		}
 		holds(t, errs, "apbridge: cannot be used as configured: away, forced, page")
 		holds(t, out, "away at http://127.0.0.1:1\n  cannot be used: ", "page at "+page+"\n  cannot be used: ", "forced at "+page+"\n  cannot be used: A server answers", "legacy at "+legacy+"\n  reachable   yes",
-			"away", "no program listens there (connection refused)", "  GET "+page+" answers 404 with \"text/plain\".\n")
+			"away", "nothing is listening there (connection refused)", "  GET "+page+" answers 404 with \"text/plain\".\n")
 	})
 	t.Run("URLs", func(t *testing.T) {
 		t.Parallel()
@@ -110,19 +110,19 @@ func TestDoctor(t *testing.T) {
 		if code != 1 {
 			t.Errorf("exit code %d", code)
 		}
-		holds(t, out, "It is the API of a model", "It speaks A2A", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+": use that URL.")
+		holds(t, out, "It is the API of a model", "It speaks A2A", `answers 200 with a page titled "A dashboard".`, "An agent that speaks taskstep answers at "+legacy+". Use that URL.")
 	})
 	t.Run("another dialect", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "a.yaml")
 		rig.WriteFile(t, file, "agents: {old: {url: '"+legacy+"', dialect: threadrun}, new: {url: '"+serving(t, threadagent.Handler())+"', dialect: taskstep}}\n")
 		_, out, _ := command(t, nil, "doctor", "--config", file)
-		holds(t, out, "An agent that speaks taskstep answers there: set agents.old.dialect to taskstep.", "An agent that speaks threadrun answers there: set agents.new.dialect to threadrun.")
+		holds(t, out, "An agent that speaks taskstep answers there. Set agents.old.dialect to taskstep.", "An agent that speaks threadrun answers there. Set agents.new.dialect to threadrun.")
 	})
 	t.Run("graphs", func(t *testing.T) {
 		t.Parallel()
 		several := serving(t, twoGraphs())
-		if code, out, _ := command(t, nil, "doctor", several); code != 1 || !strings.Contains(out, "It has chat, plan.") || !strings.Contains(out, "chooses the graph: --agent GRAPH="+several+".\n") {
+		if code, out, _ := command(t, nil, "doctor", several); code != 1 || !strings.Contains(out, "It has chat, plan.") || !strings.Contains(out, "selects the graph: --agent GRAPH="+several+".\n") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 		if code, out, errs := command(t, nil, "doctor", "--agent", "plan="+several); code != 0 || !strings.Contains(out, "graph plan\n") {
@@ -197,7 +197,7 @@ func TestInit(t *testing.T) {
 	if after, _ := os.ReadFile(file); code != 1 || !bytes.Equal(before, after) {
 		t.Errorf("a file that was there: exit code %d", code)
 	}
-	holds(t, errs, "is there already")
+	holds(t, errs, "already exists")
 	if code, _, errs = command(t, nil, "init", "--config", file, "--force"); code != 0 {
 		t.Error(errs)
 	}
@@ -256,7 +256,7 @@ func TestRunCommand(t *testing.T) {
 	}{
 		{1, "the agent asks: What shall the file say?", []string{legacy, "ask me"}},
 		{1, "the run failed: ", []string{"http://127.0.0.1:1", "hi"}},
-		{2, `there is no agent "other" in the configuration; there are: legacy`, []string{"other", "hi", "--agent", "legacy=" + legacy}},
+		{2, `there is no agent "other" in the configuration; known agents: legacy`, []string{"other", "hi", "--agent", "legacy=" + legacy}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"run"}, tt.args...)...)
 		if code != tt.code {

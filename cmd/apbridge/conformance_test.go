@@ -48,10 +48,10 @@ func TestConformance(t *testing.T) {
 		if code != 1 {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
-		holds(t, out, "must v1.task.create: A task can be made.\n  why    the status is 418, not 200\n  cited  Agent Protocol v1 (openapi.yml), POST /ap/v1/agent/tasks, 200; schema Task, task_id\n",
-			"  sent   POST /ap/v1/agent/tasks {\"additional_input\":", `  came   418 application/json {"short":"and \u001b[2J stout"}`, "skipped v1.step.execute: there is no task to look at: the status is 418, not 200\n")
+		holds(t, out, "must v1.task.create: A task can be created.\n  reason    the status is 418, not 200\n  source    Agent Protocol v1 (openapi.yml), POST /ap/v1/agent/tasks, 200; schema Task, task_id\n",
+			"  request   POST /ap/v1/agent/tasks {\"additional_input\":", `  response  418 application/json {"short":"and \u001b[2J stout"}`, "skipped v1.step.execute: there is no task to check: the status is 418, not 200\n")
 		if strings.Contains(out, "\x1b") {
-			t.Error("an answer's control characters reach the terminal")
+			t.Error("control characters of a response reach the terminal")
 		}
 	})
 	t.Run("one dialect of five", func(t *testing.T) {
@@ -134,16 +134,16 @@ func TestConformanceRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no URL":            {nil, "no server is named"},
-		"two URLs":          {[]string{legacy, legacy}, "the number of arguments was 2"},
-		"no such URL":       {[]string{"agent"}, `"agent" is no URL of a server`},
-		"a key in the URL":  {[]string{"http://me:secret@127.0.0.1:1"}, "a key goes into --key"},
-		"unreachable":       {[]string{"http://127.0.0.1:1"}, "no program listens there (connection refused)"},
+		"no URL":            {nil, "no URL given"},
+		"two URLs":          {[]string{legacy, legacy}, "arguments given: 2"},
+		"no such URL":       {[]string{"agent"}, `"agent" is not the URL of a server`},
+		"a key in the URL":  {[]string{"http://me:secret@127.0.0.1:1"}, "pass a key with --key"},
+		"unreachable":       {[]string{"http://127.0.0.1:1"}, "nothing is listening there (connection refused)"},
 		"a page":            {[]string{page}, `answers 200 with a page titled "A dashboard"`},
-		"a key is wanted":   {[]string{locked}, "wants a key: give one with --key"},
+		"a key is wanted":   {[]string{locked}, "requires a key; pass it with --key"},
 		"dialect":           {[]string{legacy, "--dialect", "v3"}, `flag --dialect: "v3" is not one of v1, topics, agentprotocol, langgraph, streaming`},
-		"check":             {[]string{legacy, "--only", "v1.tasks"}, `flag --only: no check has the id "v1.tasks"`},
-		"dialect and check": {[]string{legacy, "--dialect", "v1", "--only", "topics"}, "no check is both"},
+		"check":             {[]string{legacy, "--only", "v1.tasks"}, `flag --only: no check has the id or prefix "v1.tasks"`},
+		"dialect and check": {[]string{legacy, "--dialect", "v1", "--only", "topics"}, "no check matches both"},
 		"timeout":           {[]string{legacy, "--timeout", "0s"}, "flag --timeout"},
 		"output":            {[]string{legacy, "-o", "xml"}, `flag --output: "xml" is not one of text, json`},
 		"badge":             {[]string{legacy, "--badge", "a.png"}, "ends neither in .svg nor in .json"},
@@ -162,12 +162,12 @@ func TestConformanceRefuses(t *testing.T) {
 		})
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 || made.Load() > 0 {
-		t.Errorf("left: %v, %v; requests that make something: %d", left, err, made.Load())
+		t.Errorf("left: %v, %v; requests that create something: %d", left, err, made.Load())
 	}
 }
 
-// TestConformanceOfHostileServers checks that no response hangs the checks or fills the memory, and that each is
-// described.
+// TestConformanceOfHostileServers checks that no response makes the checks hang or exhausts the memory, and that each
+// failure is described.
 func TestConformanceOfHostileServers(t *testing.T) {
 	t.Parallel()
 	endless := func(w http.ResponseWriter, r *http.Request, chunk string) {
@@ -186,7 +186,7 @@ func TestConformanceOfHostileServers(t *testing.T) {
 		limit    string
 		do       func(http.ResponseWriter, *http.Request)
 	}{
-		"a stream without an end": {"/runs/stream", "the stream did not come to its end: the time limit of 5s for one check has passed", "5s", func(w http.ResponseWriter, r *http.Request) {
+		"an endless stream": {"/runs/stream", "the stream did not end: the check exceeded its time limit of 5s", "5s", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			endless(w, r, "event: values\ndata: {}\n\n")
 		}},
@@ -194,16 +194,16 @@ func TestConformanceOfHostileServers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			endless(w, r, strings.Repeat("data: {}\n\n", 1000))
 		}},
-		"a huge answer": {"/runs/wait", "the answer has more than 8 MiB", "1m", func(w http.ResponseWriter, r *http.Request) { endless(w, r, strings.Repeat("x", 1<<20)) }},
-		"no answer":     {"/runs/wait", "there was no answer: the time limit of 5s for one check has passed", "5s", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-		"a page": {"/runs/wait", "the answer is no JSON but a page of HTML", "1m", func(w http.ResponseWriter, _ *http.Request) {
+		"a huge answer": {"/runs/wait", "the response has more than 8 MiB", "1m", func(w http.ResponseWriter, r *http.Request) { endless(w, r, strings.Repeat("x", 1<<20)) }},
+		"no answer":     {"/runs/wait", "no response: the check exceeded its time limit of 5s", "5s", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		"a page": {"/runs/wait", "the response is not JSON but an HTML page", "1m", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>")
 		}},
 		"a redirection": {"/runs/wait", "the status is 307, not 200", "1m", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		}},
-		"a broken answer": {"/runs/wait", "the answer broke off", "1m", func(w http.ResponseWriter, _ *http.Request) {
+		"a broken answer": {"/runs/wait", "the response broke off", "1m", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "{")
 		}},
@@ -213,7 +213,7 @@ func TestConformanceOfHostileServers(t *testing.T) {
 			url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case tt.on:
-					_, _ = io.Copy(io.Discard, r.Body) // so that the end of the request is noticed
+					_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the request would go unnoticed
 					tt.do(w, r)
 				case "/agents/search":
 					_, _ = io.WriteString(w, `[{"agent_id":"a","name":"a","capabilities":{}}]`)
@@ -226,7 +226,7 @@ func TestConformanceOfHostileServers(t *testing.T) {
 			if code != 1 {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
-			holds(t, out, "must "+only+": ", "  why    "+tt.says)
+			holds(t, out, "must "+only+": ", "  reason    "+tt.says)
 		})
 	}
 }
@@ -261,7 +261,7 @@ func TestConformanceStopped(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("a report was left")
+		t.Error("a report was left behind")
 	}
 }
 
@@ -284,15 +284,15 @@ func TestConformanceGuide(t *testing.T) {
 		}
 	}
 	if ran < 5 {
-		t.Errorf("%d commands were found", ran)
+		t.Errorf("only %d commands were found", ran)
 	}
 	_, help, _ := command(t, nil, "conformance", "--help")
 	for _, flag := range regexp.MustCompile(`--[a-z]+`).FindAllString(help, -1) {
 		if flag != "--help" && !strings.Contains(string(raw), "`"+flag+"`") {
-			t.Errorf("the document does not have %s", flag)
+			t.Errorf("the document does not mention %s", flag)
 		}
 	}
 	if _, out, _ := command(t, nil, "--help"); !strings.Contains(out, "\n  conformance ") {
-		t.Error("the help does not list it")
+		t.Error("the help does not list the command")
 	}
 }

@@ -35,17 +35,17 @@ func TestDataCommands(t *testing.T) {
 		b.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"hi"}]},"on_completion":"keep"}`, "X-Api-Key", "alice-0123456789abcdef").Is(200)
 	}
 	const of = " --owner alice --tenant acme"
-	said(0, "data ls"+of, "There is nothing of alice of tenant acme")
-	said(2, "data ls", "--owner is needed")
-	said(2, "data export"+of, "--out is needed")
+	said(0, "data ls"+of, "There is no data of alice of tenant acme")
+	said(2, "data ls", "--owner is required")
+	said(2, "data export"+of, "--out is required")
 	said(2, "data rm"+of, "--yes")
 	said(1, "data ls --owner alice --tenant acme --key alice-0123456789abcdef --url http://127.0.0.1:1", "no bridge answers")
 	run("graph")
-	said(0, "data ls"+of, "threads", "runs", "agent graph has 1 of its own")
+	said(0, "data ls"+of, "threads", "runs", "agent graph, copies of threads: 1")
 	said(0, "data ls -o json"+of, `"agent": "graph"`)
 	file := filepath.Join(t.TempDir(), "alice.tar")
-	said(0, "data export --out "+file+of, "has all that is kept of alice")
-	said(2, "data export --out "+file+of, "is there already")
+	said(0, "data export --out "+file+of, "contains all data of alice")
+	said(2, "data export --out "+file+of, "already exists")
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +54,12 @@ func TestDataCommands(t *testing.T) {
 	if h, err := tar.NewReader(f).Next(); err != nil || h.Name != "README.txt" {
 		t.Errorf("the archive begins with %v, %v", h, err)
 	}
-	said(0, "data rm --yes"+of, "removed of alice: 1 copy, 1 thread")
+	said(0, "data rm --yes"+of, "removed data of alice: 1 copy, 1 thread")
 	run("step")
-	said(3, "data rm --yes"+of, "removed of alice: 1 thread", "agent step keeps ", "no way to delete")
+	said(3, "data rm --yes"+of, "removed data of alice: 1 thread", "agent step keeps ", "no way to delete")
 	run("graph")
 	graph.Canned = map[string]*adaptertest.Canned{"DELETE /threads/{t}": {Status: 503, Times: 1000}}
-	said(1, "data rm --yes -o json --keep-file"+of, `"outcome": "failed"`, "has not deleted its copy")
+	said(1, "data rm --yes -o json --keep-file"+of, `"outcome": "failed"`, "did not delete its copy")
 	said(3, "data rm --yes --leave-copies"+of, "agent graph keeps ")
-	said(0, "data rm --yes"+of, "removed of alice: nothing")
+	said(0, "data rm --yes"+of, "removed data of alice: nothing")
 }

@@ -15,7 +15,7 @@ import (
 // that an agent without one cannot be the store.
 func TestDoctorTellsOfTheAgentsStore(t *testing.T) {
 	t.Parallel()
-	const apart = "does not see the items at this bridge's /store"
+	const apart = "separate from this bridge's /store"
 	agents := map[string]string{
 		"graph":  serving(t, &adaptertest.ThreadAgent{}), // it has a store
 		"simple": serving(t, threadagent.Handler()),
@@ -27,8 +27,8 @@ func TestDoctorTellsOfTheAgentsStore(t *testing.T) {
 		apart        bool
 		holds        string
 	}{
-		"another one":      {"graph", "", 0, true, "(store.agent: graph makes them one)"},
-		"the same":         {"graph", "graph", 0, false, "this bridge's /store is, too (store.agent)"},
+		"another one":      {"graph", "", 0, true, "(store.agent: graph shares it)"},
+		"the same":         {"graph", "graph", 0, false, "its own, also used for this bridge's /store (store.agent)"},
 		"a server without": {"simple", "", 0, false, ""},
 		"a step agent":     {"legacy", "", 0, false, ""},
 		"none to be it":    {"legacy", "legacy", 1, false, "its dialect taskstep has no store"},

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// starterFile is a configuration to begin with: what one changes first.
+// starterFile is the template of a first configuration. It has the keys that beginners change first.
 //
 //go:embed starter.yaml.tmpl
 var starterFile string
@@ -32,9 +32,9 @@ func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first configuration",
-		Long: `init writes a commented configuration for the given agents, and a JSON Schema with which
+		Long: `init writes a commented configuration for the given agents, and a JSON Schema that lets
 editors complete and check its keys. config.example.yaml lists every key. An existing
-configuration is kept unless you set --force.`,
+configuration is kept unless you pass --force.`,
 		Example: `  apbridge init --agent legacy=http://127.0.0.1:8000
   apbridge init --agent legacy=http://127.0.0.1:8000 --config -     # standard output`,
 		Args: cobra.NoArgs,
@@ -58,7 +58,7 @@ configuration is kept unless you set --force.`,
 			if err := os.WriteFile(beside, []byte(config.Schema()), 0o644); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Out, "%s is written. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
+			fmt.Fprintf(p.Out, "Wrote %s. Next:\n\n  apbridge doctor --config %s\n  apbridge serve --config %s\n", file, file, file)
 			return nil
 		},
 	}
@@ -72,8 +72,8 @@ func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the configuration's JSON Schema",
-		Long: `schema prints the JSON Schema of this version's configuration, for editors. init writes it
-together with the configuration; use schema after an upgrade.`,
+		Long: `schema prints the JSON Schema of this version's configuration for editors. init writes it
+with the configuration; run schema again after an upgrade.`,
 		Example: `  apbridge schema > apbridge.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -83,15 +83,15 @@ together with the configuration; use schema after an upgrade.`,
 	}
 }
 
-// starter returns the file for the given agents, checked in the same way as by serve. Its first line names the schema's
-// file for editors, unless that is "".
+// starter returns the configuration for the given agents, validated as by serve. Its first line names the schema file
+// for editors unless that is "".
 func starter(flags []string, schema string) ([]byte, error) {
 	type agent struct{ Name, URL string }
 	var list []agent
 	for _, f := range flags {
 		name, url, ok := strings.Cut(f, "=")
 		if !ok {
-			return nil, console.Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", f))
+			return nil, console.Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, such as legacy=http://127.0.0.1:8000", f))
 		}
 		list = append(list, agent{name, url})
 	}
@@ -121,12 +121,12 @@ func writeNew(file string, content []byte, force bool) error {
 	if force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	f, err := os.OpenFile(file, how, 0o600) // it may contain secrets later
+	f, err := os.OpenFile(file, how, 0o600) // secrets may be added later
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already; name another with --config, or write over it with --force", file)
+		return fmt.Errorf("%s already exists; choose another file with --config, or overwrite it with --force", file)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w; name another with --config", file, console.ReasonOf(err))
+		return fmt.Errorf("%s cannot be written: %w; choose another file with --config", file, console.ReasonOf(err))
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())

@@ -1,8 +1,8 @@
 // Command apbridge is a reverse proxy and adapter between agents and clients. On both sides it speaks threads and runs
 // (LangChain Agent Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1).
 //
-// This package has the command line; each command is a package below internal/command. Package internal/bridge
-// assembles the program that they start, and has the table of its dialects.
+// This package has the command line. Each command is a package below internal/command. Package internal/bridge
+// assembles the program that they start and has the table of dialects.
 package main
 
 import (
@@ -51,19 +51,19 @@ func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 
 // stopAtOnce prints the consequences of a second signal, and returns the exit code.
 func stopAtOnce(s os.Signal, w io.Writer) int {
-	fmt.Fprintln(w, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve over the same database.")
+	fmt.Fprintln(w, "apbridge: stopped at once. The next apbridge serve with the same database continues the active runs.")
 	if s == os.Interrupt {
 		return console.ExitInterrupted
 	}
 	return 1
 }
 
-// program has the commands and their process.
+// program holds the commands and their process.
 type program struct{ console.Process }
 
-// run executes a command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line or
-// configuration, 130 for an interruption by ctx, and a command's own code as console.Ended. It returns soon after ctx
-// ends. Commands that serve drain first, and succeed.
+// run executes a command line and returns the exit code: 0, 1 for a failure, 2 for an invalid command line or
+// configuration, 130 after an interruption by ctx, or a code that the command returned as console.Ended. It returns
+// soon after ctx ends. Commands that serve drain first and succeed.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.Args = args
 	root := p.root()
@@ -74,7 +74,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 			return int(code)
 		}
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			fmt.Fprintln(p.Err, "apbridge: interrupted. What the bridge was asked for before may have been done.")
+			fmt.Fprintln(p.Err, "apbridge: interrupted. Requests that were already sent may have been executed.")
 			return console.ExitInterrupted
 		}
 		p.Complain(err)

@@ -23,9 +23,9 @@ date, or that of $SOURCE_DATE_EPOCH in seconds since 1970.`,
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-				return console.Misuse(fmt.Sprintf("there is no folder %s; make it first", args[0]))
+				return console.Misuse(fmt.Sprintf("there is no folder %s; create it first", args[0]))
 			}
-			cmd.Root().DisableAutoGenTag = true // it would contain the date
+			cmd.Root().DisableAutoGenTag = true // the generated tag contains the date
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "apbridge", Manual: "apbridge"}, args[0])
 		},
 	}}

@@ -25,7 +25,7 @@ func TestManPages(t *testing.T) {
 		}
 		holds(t, string(raw), ".SH SYNOPSIS", "Nov 2023")
 	}
-	if code, _, errs := command(t, nil, "man", filepath.Join(folder, "none")); code != console.ExitMisuse || !strings.Contains(errs, "make it first") {
+	if code, _, errs := command(t, nil, "man", filepath.Join(folder, "none")); code != console.ExitMisuse || !strings.Contains(errs, "create it first") {
 		t.Errorf("a folder that is not there: %d, %q", code, errs)
 	}
 }

@@ -23,18 +23,18 @@ func TestMisuse(t *testing.T) {
 		says []string
 	}{
 		"serv":            {2, []string{`unknown command "serv"`, "Did you mean serve?", "demo, doctor, export, health", "apbridge --help"}},
-		"nonsense":        {2, []string{`unknown command "nonsense". There are `}},
+		"nonsense":        {2, []string{`unknown command "nonsense". The commands are `}},
 		"serve extra":     {2, []string{"apbridge serve takes no arguments", `"extra"`, "--config", "apbridge serve --help"}},
 		"serve --nope":    {2, []string{"unknown flag: --nope", "--agent, --config, --cors-origin, --database", "apbridge serve --help"}},
 		"serve --listen":  {2, []string{"flag needs an argument: --listen"}},
 		"serve --agent x": {2, []string{`"x" is not NAME=URL`}},
 		"serve --agent a=http://127.0.0.1:1 --agent a=http://127.0.0.1:2": {2, []string{`"a" is given twice`}},
 		"completion fishy":      {2, []string{"Did you mean fish?", "bash, fish, powershell, zsh"}},
-		"run x":                 {2, []string{"apbridge run AGENT TEXT", "the number of arguments was 1"}},
+		"run x":                 {2, []string{"apbridge run AGENT TEXT", "arguments given: 1"}},
 		"serve -c NO.yaml":      {2, []string{"NO.yaml: cannot be read: no such file", "apbridge init --config NO.yaml"}},
 		"validate -c " + folder: {2, []string{folder + ": cannot be read: is a directory"}},
 		"validate -c " + odd: {2, []string{`odd.yaml:1: lisen: there is no such key; did you mean "listen"?`,
-			`odd.yaml:2: agents.a.concurrency: wants a whole number, not "many"`}},
+			`odd.yaml:2: agents.a.concurrency: must be a whole number, not "many"`}},
 	} {
 		t.Run(strings.Fields(line)[0], func(t *testing.T) {
 			t.Parallel()

@@ -76,18 +76,18 @@ func TestCommandLines(t *testing.T) {
 		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},
 		{"completion without a shell", nil, []string{"completion"}, 0, "Available Commands:", ""},
 		{"completion for an unknown shell", nil, []string{"completion", "nosh"}, 2, "", `unknown command "nosh". Did you mean`},
-		{"unknown command", nil, []string{"sing"}, 2, "", `unknown command "sing". There are`},
+		{"unknown command", nil, []string{"sing"}, 2, "", `unknown command "sing". The commands are`},
 		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, 2, "", "unknown flag: --lisen"},
-		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is fine: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: holds a secret in plain"},
-		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is fine", "in plain"},
-		{"invalid", nil, []string{"validate", "--config", bad}, 2, "", "the configuration cannot be used:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
+		{"valid", nil, []string{"validate", "--config", good}, 0, "The configuration is valid: 1 agent(s), listening on 127.0.0.1:8080.", "agents.a.headers.X-Key: contains a secret in plain text"},
+		{"valid, named by the environment", []string{"APBRIDGE_CONFIG=" + good}, []string{"validate"}, 0, "is valid", "in plain"},
+		{"invalid", nil, []string{"validate", "--config", bad}, 2, "", "invalid configuration:\n  " + bad + ":1: listen: 0.0.0.0:80 can be reached"},
 		{"serving what is invalid", nil, []string{"serve", "--config", bad}, 2, "", bad + `:2: agents.a.dialect: cannot be "soap"; choose one of auto, taskstep, threadrun`},
 		{"bad agent flag", nil, []string{"serve", "--agent", "http://x"}, 2, "", `flag --agent: "http://x" is not NAME=URL`},
 		{"bad agent name", nil, []string{"validate", "--agent", "a b=http://x"}, 2, "", `flag --agent: agents.a b: the name "a b" cannot be used`},
 		{"bad level", nil, []string{"serve", "--log-level", "loud"}, 2, "", `flag --log-level: "loud" is not one of`},
 		{"bad format", nil, []string{"serve", "--log-format", "xml"}, 2, "", `flag --log-format: "xml" is not one of`},
 		{"address in use", nil, []string{"serve", "--agent", "a=http://x", "--listen", taken.Listener.Addr().String(), "--database", filepath.Join(t.TempDir(), "a.db")}, 1, "",
-			"listen: " + taken.Listener.Addr().String() + " cannot be listened on: address already in use. Set listen to another address"},
+			"listen: cannot listen on " + taken.Listener.Addr().String() + ": address already in use. Set listen to another address"},
 		{"database that cannot be", nil, []string{"serve", "--agent", "a=http://x", "--database", filepath.Join(good, "x.db")}, 1, "", "good.yaml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestDemo(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
 	p := startProgram(t, nil, "demo", "--listen", "127.0.0.1:0")
-	url := p.out.Await(t, `The bridge is at (\S+) and serves on`)
+	url := p.out.Await(t, `The bridge is running at (\S+)\. Press`)
 	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
 		t.Errorf("a run: %d %s", status, body)
 	}

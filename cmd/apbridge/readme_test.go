@@ -194,7 +194,7 @@ func TestConfigurationsInDocuments(t *testing.T) {
 				t.Errorf("%s: %v", filepath.Base(shown), err)
 			}
 			for _, complaint := range wrong {
-				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(complaint.Text, "is not there") {
+				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(complaint.Text, "does not exist") {
 					t.Errorf("%s: %s: %s", filepath.Base(shown), complaint.Where, complaint.Text)
 				}
 			}

@@ -24,7 +24,7 @@ func TestReloadOfAFileWithoutAnEnd(t *testing.T) {
 	if err := syscall.Mkfifo(key, 0o600); err != nil {
 		t.Skipf("no pipe can be had: %v", err)
 	}
-	holds(t, r.reload(text, "could not be reloaded"), "agents.a.tls.cert", key+": it is no regular file")
+	holds(t, r.reload(text, "could not reload"), "agents.a.tls.cert", key+": it is not a regular file")
 	if err := os.Rename(key+".away", key); err != nil {
 		t.Fatal(err)
 	}

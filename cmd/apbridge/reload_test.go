@@ -209,7 +209,7 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 		"agents: {a: {url: '" + agent + "'}}\nlimits: {depht: 1}\nauth: {keys: [{id: carol, key: short}]}\n": "limits.depht: there is no such key",
 	} {
 		line := r.reload(text, says)
-		holds(t, line, `"level":"error"`, "configuration could not be reloaded; the previous one stays in force")
+		holds(t, line, `"level":"error"`, "could not reload configuration; keeping the previous one")
 		metric("apbridge_config_reload_success 0\n")
 		works()
 	}
@@ -233,7 +233,7 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	gate.Await(t)
 	_, waits := r.startRun("", "a")
 	holds(t, r.reload("agents: {"+b+"}\n", "configuration reloaded"), `"agents.a"`)
-	r.want(200, "", "GET", waits+"/join", "", "Agent a is not in the configuration any more")
+	r.want(200, "", "GET", waits+"/join", "", "Agent a is no longer in the configuration")
 	r.want(200, "", "GET", waits, "", `"status":"error"`)
 	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `No assistant found for \"a\". Known agents: b.`)
 	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {max_json_depth: 7}\n", "limits.max_json_depth")

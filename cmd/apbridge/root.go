@@ -24,7 +24,7 @@ Protocol v1, as in AutoGPT). Any client can use any agent. All runs are stored, 
 clients can resume streams, and runs survive restarts.
 
 Start with "apbridge demo", which needs no agent and no configuration.`,
-		Example: `  # see it work
+		Example: `  # try it
   apbridge demo
 
   # put the bridge in front of an agent
@@ -63,8 +63,8 @@ func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// strictCompletion makes cobra's completion command refuse an unknown shell. Otherwise it prints its help and exits
-// with 0, which an installation that redirects the output would not notice.
+// strictCompletion makes cobra's completion command refuse an unknown shell. By default it prints its help and exits
+// with 0, which installation scripts that redirect the output would not notice.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

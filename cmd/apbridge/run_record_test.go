@@ -40,7 +40,7 @@ func TestRecordAndReplay(t *testing.T) {
 			}
 			holds(t, errs, "was not recorded. Call ", "Write the word Berlin", "recorded was", "Write the word Washington")
 			_, out, _ := command(t, nil, "doctor", "--agent", "a=replay:"+file)
-			holds(t, out, "a at replay:"+file+"\n  reachable   it answers as it was recorded, and nobody is called\n  dialect     ", "(found out)")
+			holds(t, out, "a at replay:"+file+"\n  reachable   recorded; no agent is called\n  dialect     ", "(detected)")
 
 			b := rig.Configured(t, "agents: {a: {url: 'replay:"+file+"'}}", nil)
 			for range 2 {
@@ -62,13 +62,13 @@ func TestRecordRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: " + folder + " is a folder; name a file in it"},
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; make it, or name another file"},
-		{[]string{"run", "replay:" + foreign, "x", "--record", filepath.Join(folder, "r")}, "flag --record: the agent is a recording already"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: " + folder + " is a folder; choose a file in it"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; create it, or choose another file"},
+		{[]string{"run", "replay:" + foreign, "x", "--record", filepath.Join(folder, "r")}, "flag --record: the agent is itself a recording"},
 		{[]string{"run", "replay:" + filepath.Join(folder, "none"), "x"}, "the URL replay:" + filepath.Join(folder, "none") + ": the recording " + filepath.Join(folder, "none") + " cannot be read: no such file or directory"},
-		{[]string{"run", "replay:" + folder, "x"}, "is no ordinary file"},
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", foreign}, "flag --record: " + foreign + " is there already; name another file, or write over it with --force"},
-		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is no recording of apbridge"},
+		{[]string{"run", "replay:" + folder, "x"}, "is not a regular file"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", foreign}, "flag --record: " + foreign + " already exists; choose another file, or overwrite it with --force"},
+		{[]string{"run", "replay:" + foreign, "x"}, "the URL replay:" + foreign + ": " + foreign + ": is not a recording of apbridge"},
 		{[]string{"run", "replay:" + broken, "x"}, "the URL replay:" + broken + ": " + broken + ": line 3: "},
 		{[]string{"run", "replay:", "x"}, "names no recording; write replay:FILE"},
 	} {

@@ -121,21 +121,21 @@ func TestRunsCommands(t *testing.T) {
 		t.Errorf("a run that waits has not ended: %s", state)
 	}
 	holds(t, s.ok("runs", "show", parked, "-o", "json"), `"state": "parked"`)
-	holds(t, s.ok("runs", "explain", parked), "It waits for a client to ask for step 2.")
+	holds(t, s.ok("runs", "explain", parked), "It is waiting for a client to request step 2.")
 	holds(t, s.ok("runs", "explain", asks, "-o", "json"), `"reason": "question"`)
 	holds(t, s.ok("runs", "follow", done), "The answer to What is a bridge?")
 	holds(t, s.ok("runs", "follow", done, "-o", "json"), `{"event":"updates","id":`)
 	holds(t, s.fails(1, "runs", "follow", asks), "the agent asks: What shall the file say?", "apbridge runs answer "+asks+" TEXT")
 
-	holds(t, s.fails(2, "runs", "answer", asks), "there is no answer; write it as TEXT")
-	holds(t, s.fails(2, "runs", "answer", asks, "--json", "{"), "the answer is no JSON")
+	holds(t, s.fails(2, "runs", "answer", asks), "no answer given; pass it as TEXT")
+	holds(t, s.fails(2, "runs", "answer", asks, "--json", "{"), "the answer is not JSON")
 	holds(t, s.ok("runs", "answer", asks, "blue"), "finish: Done: ask me")
 	holds(t, s.ok("threads", "show", thread), "blue", "file: /answer.txt", asks[:13]+"  interrupted ")
-	holds(t, s.fails(1, "runs", "answer", asks, "blue"), "asks nothing", "apbridge runs ls --state waiting")
+	holds(t, s.fails(1, "runs", "answer", asks, "blue"), "is not asking a question", "apbridge runs ls --state waiting")
 
 	holds(t, s.ok("runs", "cancel", parked), parked+" has ended: interrupted")
 	holds(t, s.ok("runs", "cancel", done), done+" had already ended: success")
-	holds(t, s.ok("runs", "cancel", parked, "--rollback"), parked+" is removed")
+	holds(t, s.ok("runs", "cancel", parked, "--rollback"), "removed run "+parked)
 	holds(t, s.fails(1, "runs", "show", parked), "There is no run")
 }
 
@@ -166,16 +166,16 @@ func TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs(t *testing.T) {
 		{[]string{"threads", "show", thread[:n+1]}, "thread   " + thread},
 		{[]string{"threads", "show", "--last"}, "thread   " + other},
 		{[]string{"threads", "export", thread[:n+1]}, thread},
-		{[]string{"threads", "rm", thread[:n+1], other[:n+1]}, "thread " + other + " is deleted"},
+		{[]string{"threads", "rm", thread[:n+1], other[:n+1]}, "deleted thread " + other},
 	} {
 		holds(t, s.ok(x.args...), x.want)
 	}
-	holds(t, s.fails(1, "runs", "show", "0"), "no run has an id that begins with 0; apbridge runs ls shows them")
+	holds(t, s.fails(1, "runs", "show", "0"), "no run has an id that begins with 0; to list them: apbridge runs ls")
 	_, _ = s.run("legacy", "first")
 	_, _ = s.run("legacy", "second")
 	holds(t, s.fails(1, "runs", "show", "0"), "more than one run has an id that begins with 0")
-	holds(t, s.fails(2, "runs", "show"), "write it as apbridge runs show RUN")
-	holds(t, s.fails(2, "runs", "show", "--last", first), "write it as apbridge runs show RUN")
+	holds(t, s.fails(2, "runs", "show"), "usage: apbridge runs show RUN")
+	holds(t, s.fails(2, "runs", "show", "--last", first), "usage: apbridge runs show RUN")
 }
 
 // TestRunsCurl repeats runs with a shell.
@@ -245,8 +245,8 @@ func TestThreadsCommands(t *testing.T) {
 	if s.ok("threads", "export", thread) != string(raw) {
 		t.Error("standard output gets something else than a file")
 	}
-	holds(t, s.fails(1, "threads", "export", thread, "--out", file), "is there already")
-	holds(t, s.ok("threads", "rm", thread, other), "thread "+thread+" is deleted\nthread "+other+" is deleted\n")
+	holds(t, s.fails(1, "threads", "export", thread, "--out", file), "already exists")
+	holds(t, s.ok("threads", "rm", thread, other), "deleted thread "+thread+"\ndeleted thread "+other+"\n")
 	holds(t, s.fails(1, "threads", "show", thread), "There is no thread")
 }
 
@@ -289,21 +289,21 @@ func TestAgentsAndHealth(t *testing.T) {
 	if _, out, _ := command(t, nil, "health", "--url", s.url); out != "ready\n" {
 		t.Errorf("healthy by --url: %q", out)
 	}
-	holds(t, s.fails(2, "health", s.url, "--url", "http://127.0.0.1:1"), "named twice")
+	holds(t, s.fails(2, "health", s.url, "--url", "http://127.0.0.1:1"), "given twice")
 	stranger := serving(t, http.NotFoundHandler())
 	holds(t, s.fails(1, "health", "http://127.0.0.1:1"), "no bridge answers at http://127.0.0.1:1: connection refused. Start one")
 	secure := httptest.NewTLSServer(legacyagent.Handler())
 	t.Cleanup(secure.Close)
 	plain := strings.Replace(secure.URL, "https://", "http://", 1)
-	holds(t, s.fails(1, "health", plain), "speaks TLS. Write https:// in the place of http://: apbridge health URL")
-	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Write https:// in the place of http:// by --url or APBRIDGE_URL")
-	holds(t, s.fails(1, "health", stranger), "answers 404 Not Found and not as a bridge does")
-	holds(t, s.fails(1, "agents", "--url", stranger), "answers 404 Not Found and not as a bridge does")
-	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
-	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is no URL of a bridge")
+	holds(t, s.fails(1, "health", plain), "speaks TLS. Use https:// instead of http://: apbridge health URL")
+	holds(t, s.fails(1, "agents", "--url", plain), "speaks TLS. Use https:// instead of http:// with --url or APBRIDGE_URL")
+	holds(t, s.fails(1, "health", stranger), "responded with 404 Not Found, unlike a bridge")
+	holds(t, s.fails(1, "agents", "--url", stranger), "responded with 404 Not Found, unlike a bridge")
+	holds(t, s.fails(1, "agents", "--key", "wrong"), "Unknown API key.", "APBRIDGE_KEY or --key")
+	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is not the URL of a bridge")
 	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
 	holds(t, s.fails(1, "runs", "ls", "--agent", "lagacy"), `there is no agent "lagacy"; did you mean "legacy"?`)
-	holds(t, s.fails(1, "runs", "ls", "--agent", "nope"), `there is no agent "nope"; there are: graph, legacy`)
+	holds(t, s.fails(1, "runs", "ls", "--agent", "nope"), `there is no agent "nope"; known agents: graph, legacy`)
 	holds(t, s.ok("runs", "ls", "--agent", "legacy"), "RUN ")
 	holds(t, s.fails(2, "runs", "ls", "--state", "dead"), `"dead" is not one of queued, running`)
 }
@@ -381,7 +381,7 @@ func TestInterrupts(t *testing.T) {
 	if code := <-run.code; code != console.ExitInterrupted {
 		t.Errorf("run: exit code %d: %s", code, run.err)
 	}
-	holds(t, run.err.String(), "apbridge: interrupted. The run is cancelled and nothing is kept here; agent at http")
+	holds(t, run.err.String(), "apbridge: interrupted. The run was cancelled and nothing was kept. Agent at http")
 
 	b := rig.InFrontOf(t, agent)
 	id := path.Base(b.Begin(b.Thread(), ""))
@@ -394,7 +394,7 @@ func TestInterrupts(t *testing.T) {
 	holds(t, follow.err.String(), "apbridge runs follow "+id)
 }
 
-// hangingSteps is an agent whose steps only end with never. asked receives each of them.
+// hangingSteps is an agent whose steps only end when never is closed. asked receives each step.
 func hangingSteps(asked chan<- struct{}, never <-chan struct{}) http.Handler {
 	agent := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

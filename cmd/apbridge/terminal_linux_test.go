@@ -64,7 +64,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		says  []string
 	}{
 		{"blue\n", 0, []string{"the agent asks: What shall the file say?\n> ", "finish: Done: ask me", "saved " + out + "/answer.txt"}},
-		{"\x04", 1, []string{"(it was not answered, and the run ends here)"}}, // Ctrl-D
+		{"\x04", 1, []string{"(not answered; the run ends here)"}}, // Ctrl-D
 	} {
 		tty, screen := rig.OpenTyped(t, x.typed)
 		p := &program{console.Process{In: tty, Out: console.Of(tty), Err: console.Of(tty), Environ: []string{"NO_COLOR=1"}}}
@@ -101,7 +101,7 @@ func TestServeLeadsAPersonToTheInspector(t *testing.T) {
 	found := false
 	for lines := bufio.NewScanner(screen); lines.Scan(); { // ends when no writer is left
 		if strings.HasPrefix(lines.Text(), "Open http://127.0.0.1:") {
-			found = strings.Contains(lines.Text(), "/inspect to see what runs. Ctrl-C stops the bridge.")
+			found = strings.Contains(lines.Text(), "/inspect to see runs. Press Ctrl-C to stop the bridge.")
 			stop()
 		}
 	}

@@ -26,11 +26,11 @@ func answering(t *testing.T, status int) string {
 func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
 	return map[string]struct{ url, says string }{
-		"refused":  {"http://" + rig.FreeAddress(t), "no program listens there \\(connection refused\\)"},
+		"refused":  {"http://" + rig.FreeAddress(t), "nothing is listening there \\(connection refused\\)"},
 		"unknown":  {"http://agent.invalid:8000", "host name is not known on this machine"},
 		"no-tls":   {"https" + strings.TrimPrefix(legacy, "http"), "write http:// instead of https://"},
-		"tls":      {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|wants https://"},
-		"slow":     {"http://" + adaptertest.Silence(t), "no answer|said nothing"},
+		"tls":      {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|requires https://"},
+		"slow":     {"http://" + adaptertest.Silence(t), "no answer|did not answer|sent nothing"},
 		"no-http":  {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP|whether it speaks HTTP"},
 		"page":     {serving(t, http.NotFoundHandler()), ".url"},
 		"path":     {legacy + "/docs", "without a path, which is " + legacy + " here"},

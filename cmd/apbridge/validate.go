@@ -15,7 +15,7 @@ func (p *program) validateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check a configuration and list every mistake",
 		Long: `validate reads the configuration like serve (file, environment, flags, secrets,
-OpenTelemetry's variables) and lists every mistake with its place and a remedy. It
+OpenTelemetry's variables) and lists every mistake with its location and a remedy. It
 starts nothing and opens no database. Use it before a start or a reload.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
@@ -27,7 +27,7 @@ starts nothing and opens no database. Use it before a start or a reload.`,
 			if _, err := trace.Read(p.Environ); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Out, "The configuration is fine: %d agent(s), listening on %s.\n", len(cfg.Agents), cfg.Listen)
+			fmt.Fprintf(p.Out, "The configuration is valid: %d agent(s), listening on %s.\n", len(cfg.Agents), cfg.Listen)
 			return nil
 		},
 	}

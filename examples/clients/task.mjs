@@ -20,7 +20,7 @@ form.set("file", new Blob(["Write it in capitals.\n"]), "notes.txt");
 await fetch(`${tasks}/${task}/artifacts`, { method: "POST", body: form });
 
 for (let n = 1, last = false; !last && n <= 20; n++) {
-  const step = await (await call("POST", `${tasks}/${task}/steps`)).json(); // no body: go on
+  const step = await (await call("POST", `${tasks}/${task}/steps`)).json(); // no body: continue
   console.log(`${n}. ${step.name ?? "step"}: ${step.output}`);
   last = step.is_last;
 }

@@ -17,7 +17,7 @@ echo "--- a file for the agent"
 printf 'Write it in capitals.\n' | curl -sS --fail-with-body -F 'file=@-;filename=notes.txt' "$tasks/$task/artifacts"
 echo
 
-# A step without a body means: go on.
+# A step without a body continues the task.
 for _ in $(seq 20); do
   step="$(post "$tasks/$task/steps")"
   echo "--- $step"

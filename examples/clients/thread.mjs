@@ -17,7 +17,7 @@ async function post(path, body, headers = {}) {
   return response;
 }
 
-/** Yields {event, data, id} of an event stream as they come. */
+/** Yields {event, data, id} of an event stream as they arrive. */
 async function* frames(response) {
   let rest = "";
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {

@@ -10,8 +10,8 @@ agent="${2:-}"
 
 post() { curl -sS --fail-with-body -X POST -H 'Content-Type: application/json' "$bridge$1" -d "$2"; }
 field() { sed -n 's/.*"'"$1"'" *: *"\([^"]*\)".*/\1/p' | head -n 1; }
-# "assistant_id" asks for answers in LangGraph's shape, "agent_id" or none in
-# that of the Agent Protocol.
+# "assistant_id" requests responses in LangGraph's form; "agent_id" or neither
+# requests those of the Agent Protocol.
 chosen="${agent:+\"assistant_id\":\"$agent\",}"
 
 thread="$(post /threads '{"metadata":{"from":"curl"}}' | field thread_id)"

@@ -1,6 +1,6 @@
-// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step with the words of the task,
-// and remembers nothing between tasks. For "Remember: …" it requests, in additional_output.memory, that something is
-// stored in the namespace in which it may write (additional_input.apbridge.store).
+// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step with the text of the task
+// and remembers nothing between tasks. For "Remember: …" it requests, in additional_output.memory, that a fact is
+// stored in the namespaces that it may write (additional_input.apbridge.store).
 package forgetful
 
 import (
@@ -91,7 +91,7 @@ func Handler() http.Handler {
 	return mux
 }
 
-// page returns everything on one page, whatever page was requested.
+// page returns all elements on one page, whatever page was requested.
 func page(name string, all []object) object {
 	n := len(all)
 	return object{name: append([]object{}, all...), "pagination": object{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}}

@@ -1,6 +1,6 @@
 // Package legacyagent is a small agent in the style of AutoGPT: it serves the Agent Protocol v1 (tasks, steps,
-// artifacts) and forgets everything when it stops. It needs no model: it thinks aloud, writes a file and finishes. A
-// task with the text "ask me" begins with a question in AutoGPT's form.
+// artifacts) and forgets everything when it stops. It needs no model. It announces its plan, writes a file and
+// finishes. A task with the text "ask me" begins with a question in AutoGPT's form.
 package legacyagent
 
 import (
@@ -31,10 +31,10 @@ type artifact struct {
 	content []byte
 }
 
-// next executes one step. After the last one it returns that one again.
+// next executes one step. After the last step it returns that step again.
 func (t *task) next(input string) object {
 	_, words, told := strings.Cut(t.Input, "\nCurrent request:\n")
-	if !told { // otherwise a bridge has added the conversation so far
+	if !told { // otherwise a bridge has prepended the conversation so far
 		words = t.Input
 	}
 	s := object{"step_id": rand.Text(), "task_id": t.ID, "status": "completed", "input": input, "is_last": false, "artifacts": []artifact{}}
@@ -68,7 +68,7 @@ func (t *task) next(input string) object {
 	return s
 }
 
-// Handler returns the handler of a new agent without tasks. Steps take no time, so one lock around everything suffices.
+// Handler returns the handler of a new agent without tasks. Steps take no time, so a single lock is enough.
 func Handler() http.Handler {
 	var mu sync.Mutex
 	tasks, mux := []*task{}, http.NewServeMux()
@@ -135,7 +135,7 @@ func Handler() http.Handler {
 
 func no(why string) any { return object{"message": why} }
 
-// list returns everything on one page, whatever page was requested.
+// list returns all elements on one page, whatever page was requested.
 func list[T any](name string, all []T) (int, any) {
 	n := len(all)
 	return 200, object{name: append([]T{}, all...), "pagination": object{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}}

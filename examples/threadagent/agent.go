@@ -1,8 +1,8 @@
 // Package threadagent is a small agent in the style of a LangGraph server: runs on threads, sent as event streams, with
-// the state of its threads in memory. It needs no model: of its graph's two nodes, plan announces what answer will do,
-// and answer writes a file. A request with the text "ask me" is interrupted before the answer.
+// the state of its threads in memory. It needs no model. Its graph has two nodes: plan announces the answer, and answer
+// writes a file. A request with the text "ask me" is interrupted before the answer.
 //
-// It only has those routes of a LangGraph server that a bridge needs.
+// It has only the routes of a LangGraph server that a bridge needs.
 package threadagent
 
 import (
@@ -28,7 +28,7 @@ type message struct {
 type state struct {
 	Messages []message `json:"messages"`
 	Files    object    `json:"files,omitempty"`
-	request  string    // newest message of a person
+	request  string    // newest message of the user
 }
 
 // merge is the reducer: messages by id, files by path.
@@ -47,7 +47,7 @@ func (s *state) merge(delta state) {
 	maps.Copy(s.Files, delta.Files)
 }
 
-// run runs a node. It returns the node's changes, or its question.
+// run runs a node. It returns the node's changes or its question.
 func (s *state) run(node string, resume any) (delta state, question string) {
 	text, ask := "The answer to "+s.request+".", strings.Contains(strings.ToLower(s.request), "ask me")
 	switch {
@@ -65,7 +65,7 @@ func (s *state) run(node string, resume any) (delta state, question string) {
 	return delta, ""
 }
 
-// thread is the position in a conversation: its state and the nodes that remain.
+// thread is the position in a conversation: the state and the remaining nodes.
 type thread struct {
 	state
 	runID, checkpoint string // the newest ones
@@ -96,7 +96,7 @@ func (t *thread) stream(input *state, resume any, tell func(kind string, data an
 	}
 }
 
-// told creates and sends a checkpoint of the state.
+// told creates a checkpoint of the state and sends it.
 func (t *thread) told(tell func(kind string, data any)) {
 	t.checkpoint, t.step = rand.Text(), t.step+1
 	tell("values", t.state)
@@ -112,8 +112,7 @@ func (t *thread) view() object {
 		"checkpoint": object{"checkpoint_id": t.checkpoint, "checkpoint_ns": ""}}
 }
 
-// Handler returns the handler of a new agent without threads. Runs take no time, so one lock around everything
-// suffices.
+// Handler returns the handler of a new agent without threads. Runs take no time, so a single lock is enough.
 func Handler() http.Handler {
 	var mu sync.Mutex
 	threads, mux := map[string]*thread{}, http.NewServeMux()

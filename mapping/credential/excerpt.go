@@ -7,7 +7,7 @@ import (
 )
 
 // Excerpt returns the beginning of a text for a message or a log: at most most characters on one line, without control
-// characters. Credentials are removed before it is cut, because a part of one would not be recognised.
+// characters. Credentials are removed before the text is cut, because a part of a credential would not be recognised.
 func (s Set) Excerpt(text string, most int) string {
 	text = s.line(text)
 	if utf8.RuneCountInString(text) <= most {
@@ -25,7 +25,8 @@ func (s Set) Ending(text string, most int) string {
 	return text
 }
 
-// line returns a text on one line. Blanks within a credential may be folded, so it is hidden before and after.
+// line returns a text on one line. Folding may change blanks within a credential, so credentials are hidden before and
+// after.
 func (s Set) line(text string) string {
 	text = s.Hide(strings.ToValidUTF8(text, "\uFFFD"))
 	return s.Hide(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "))

@@ -24,7 +24,7 @@ type finder struct {
 	ahead   ahead
 }
 
-// find returns the credentials in a text that is nested in this many other texts.
+// find returns the credentials in a text. texts is the number of texts in which it is nested.
 func (s Set) find(b []byte, texts int) []span {
 	f := finder{known: s, b: b, texts: texts}
 	for _, c := range s {
@@ -71,7 +71,7 @@ func (f *finder) all() {
 	f.text(start, len(f.b))
 }
 
-// quoted scans from the quote at i, outside of objects and arrays. It may begin a member of an object that began
+// quoted scans from the quote at i, outside of objects and arrays. The quote may begin a member of an object that began
 // earlier, or a text with JSON in it. Any other quote belongs to a sentence.
 func (f *finder) quoted(i int) (end int) {
 	if i > 0 && f.b[i-1] == '\\' {
@@ -132,7 +132,7 @@ func (f *finder) value(i int, how secrecy, nested int) (end int, ok bool) {
 	return i, false
 }
 
-// valueOf is value for the value of a member.
+// valueOf is like value, for the value of a member.
 func (f *finder) valueOf(member string, i int, how secrecy, nested int) (end int, ok bool) {
 	if listsNames(member) && i < len(f.b) && f.b[i] == '[' {
 		return f.array(i, how, nested, false)
@@ -157,7 +157,8 @@ func (s Set) isIn(b []byte) bool {
 	return false
 }
 
-// array scans the array at i. Two strings in it are a name and its value if mayBePair is set, as in lists of headers.
+// array scans the array at i. If mayBePair is set, an array of two strings is a name and its value, as in lists of
+// headers.
 func (f *finder) array(i int, how secrecy, nested int, mayBePair bool) (end int, ok bool) {
 	i = skip(f.b, i+1, isBlank)
 	if i < len(f.b) && f.b[i] == ']' {
@@ -326,7 +327,7 @@ func (f *finder) within(from, to int) {
 	}
 }
 
-// decode decodes the text of a JSON string. Invalid escapes stay.
+// decode decodes the text of a JSON string. Invalid escapes are kept.
 func decode(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for len(raw) > 0 {
@@ -337,7 +338,7 @@ func decode(raw []byte) []byte {
 	return out
 }
 
-// unit returns the length of the first byte or escape of raw, and the length of its decoded form. Two escapes may be
+// unit returns the length of the first byte or escape of raw, and the length of its decoded form. Two escapes may form
 // one character.
 func unit(raw []byte) (size, width int) {
 	if raw[0] != '\\' || len(raw) == 1 {
@@ -364,7 +365,7 @@ func appendUnit(out, raw []byte) []byte {
 	return utf8.AppendRune(out, r)
 }
 
-// escapedRune reads an escape with u, or two that are one character. size is 0 if there is none.
+// escapedRune reads a \u escape, or two that form one character. size is 0 if there is none.
 func escapedRune(raw []byte) (r rune, size int) {
 	r, ok := hexRune(raw)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// form is the form of a provider's keys: the prefix and the minimum number of further bytes. A key must contain a
-// digit, because the prefix may begin an ordinary word.
+// form describes a provider's keys: their prefix and the minimum number of further bytes. A key must contain a digit,
+// because the prefix may also begin an ordinary word.
 type form struct {
 	prefix string
 	least  int
@@ -15,7 +15,7 @@ type form struct {
 
 const maxKey = 128 // number of bytes in which there must be a digit
 
-// forms are those of providers of models and tools, code hosts and clouds, from their documentation.
+// forms are those of model and tool providers, code hosts and clouds, from their documentation.
 var forms = []form{
 	{"sk-", 16}, {"sk_", 16}, {"pk-", 16}, {"pk_", 16}, {"rk_live_", 16}, {"rk_test_", 16}, {"lsv2_", 16}, {"gsk_", 20}, {"xai-", 20}, {"pplx-", 20},
 	{"nvapi-", 20}, {"tvly-", 16}, {"r8_", 20}, {"hf_", 16}, {"jina_", 20}, {"AIza", 30}, {"ya29.", 20}, {"AKIA", 16}, {"ASIA", 16},
@@ -24,7 +24,7 @@ var forms = []form{
 	{"dop_v1_", 30}, {"dckr_pat_", 16}, {"SG.", 30},
 }
 
-// formsByFirst has the forms by their first byte.
+// formsByFirst indexes forms by the first byte.
 var formsByFirst = func() (by [256][]form) {
 	for _, f := range forms {
 		by[f.prefix[0]] = append(by[f.prefix[0]], f)

@@ -13,7 +13,7 @@ import (
 
 func hide(text string) string { return string(credential.Set(nil).HideBytes([]byte(text))) }
 
-// hideTwice reports a text that changes when it is hidden again.
+// hideTwice fails the test if hiding a text again changes it.
 func hideTwice(t *testing.T, text string) string {
 	t.Helper()
 	once := hide(text)
@@ -69,7 +69,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 		`"{\"api_key\":\"mark\"}"`:                                              `"{\"api_key\":\"[hidden]\"}"`,
 		`{"a":"\ud83d\ude00 {\"pwd\":\"mark\"} \ud83d"}`:                        `{"a":"\ud83d\ude00 {\"pwd\":\"[hidden]\"} \ud83d"}`,
 		`{"a":"b","args":"{\"b\":1,\"password\":\"mark`:                         `{"a":"b","args":"{\"b\":1,\"password\":\"[hidden]`,
-		// JSON among other words, and parts of it.
+		// JSON among other words, and parts of JSON.
 		"event: x\ndata: {\"password\":\"mark\"}\n\n":                                  "event: x\ndata: {\"password\":\"[hidden]\"}\n\n",
 		"data: {\ndata:   \"password\": \"mark\",\ndata:   \"secretKey\":\ndata: 1}\n": "data: {\ndata:   \"password\": \"[hidden]\",\ndata:   \"secretKey\":\ndata: 1}\n",
 		"{\"pwd\":\"mark\"}\n{\"a\":[1,\n2]}\n{\"pwd\":[\"mark\"]}\n":                  "{\"pwd\":\"[hidden]\"}\n{\"a\":[1,\n2]}\n{\"pwd\":[\"[hidden]\"]}\n",
@@ -115,7 +115,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%s is no JSON any more: %s", text, got)
+			t.Errorf("%s is no longer JSON: %s", text, got)
 		}
 	}
 }

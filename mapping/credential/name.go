@@ -23,13 +23,13 @@ const (
 	leastWord   = 6
 )
 
-// endings end the names of credentials, in lower case and without separators.
+// endings are the last parts of credentials' names, in lower case and without separators.
 var endings = []string{
 	"apikey", "accesstoken", "refreshtoken", "authtoken", "sessiontoken", "bearertoken", "securitytoken", "clientsecret", "secretkey",
 	"privatekey", "accesskey", "accountkey", "subscriptionkey", "signingkey", "encryptionkey", "masterkey", "authkey", "privatekeypem", "password", "passwd", "passphrase", "passcode",
 }
 
-// wholeNames are names of credentials only as a whole.
+// wholeNames name a credential only if they are the whole name.
 var wholeNames = []string{"authorization", "proxyauthorization", "cookie", "cookies", "setcookie", "setcookies", "credentials", "pwd", "jwt", "idtoken"}
 
 // secrecyOf classifies the value of a member, header or variable by its name.
@@ -80,7 +80,7 @@ func describes(name string) bool {
 	return false
 }
 
-// listsNames reports whether a member of JSON Schema has names or words, so that two of them are not a pair.
+// listsNames reports whether a member of JSON Schema lists names or words, two of which are not a pair.
 func listsNames(member string) bool { return member == "required" || member == "enum" }
 
 // named reports whether a member of an object names the value in its member "value", as in lists of headers.

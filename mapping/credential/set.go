@@ -14,8 +14,8 @@ import (
 // least is the minimum length of a credential. Shorter texts would match parts of words.
 const least = 4
 
-// Set has known credentials in every spelling that a peer may use, longest first, because one may be a part of another.
-// The zero Set has none. Safe for concurrent use.
+// Set holds known credentials in every spelling that a peer may use, longest first, because one may be a part of
+// another. The zero Set has none. Safe for concurrent use.
 type Set []string
 
 // SetOf returns the Set of credentials. Those shorter than 4 bytes are ignored.
@@ -60,7 +60,7 @@ func InURL(text string) string {
 	return password
 }
 
-// spellings returns a text verbatim, and as in a URL, in HTML and in JSON.
+// spellings returns a text verbatim and as it is written in URLs, HTML and JSON.
 func spellings(text string) []string {
 	text = strings.TrimSpace(text)
 	list := []string{text, url.QueryEscape(text), url.PathEscape(text), html.EscapeString(text)}
@@ -76,7 +76,7 @@ func spellings(text string) []string {
 	return list
 }
 
-// HideKnown returns b without the credentials of the Set, and with all others. It does not change b.
+// HideKnown hides only the credentials of the Set. It does not change b.
 func (s Set) HideKnown(b []byte) []byte {
 	for _, c := range s {
 		if bytes.Contains(b, []byte(c)) {
@@ -86,7 +86,7 @@ func (s Set) HideKnown(b []byte) []byte {
 	return b
 }
 
-// WithoutHalf returns a text that was cut off, without the beginning of a credential at its end.
+// WithoutHalf returns a text that was cut off, without an incomplete credential at its end.
 func (s Set) WithoutHalf(b []byte) []byte {
 	longest := 0
 	for _, c := range s {

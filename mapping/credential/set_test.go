@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// A header's credentials are its parts, in every spelling, longest first, without short words.
+// The credentials in a header are its parts in every spelling, longest first, without short words.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	var all []string
@@ -40,7 +40,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// No cut shows a part of a credential, at any position and either end.
+// A cut at any position and either end never shows a part of a credential.
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	const key = "qzxjkvbw-QZXJKVBW"

@@ -11,8 +11,7 @@ const (
 	maxBlanks  = 8
 )
 
-// text scans b[from:to], which is not JSON. If it has escapes like those of a text within JSON, it is decoded and
-// scanned again.
+// text scans b[from:to], which is not JSON. If it contains JSON escapes, it is also decoded and scanned again.
 func (f *finder) text(from, to int) {
 	f.words(from, to)
 	part := f.b[from:to]
@@ -85,7 +84,7 @@ func (f *finder) login(i, to int) int {
 	return 0
 }
 
-// assigned finds the value after the = at i: of a parameter of a URL or form, or of a variable.
+// assigned finds the value after the = at i, for a parameter of a URL or form, or for a variable.
 func (f *finder) assigned(from, i, to int) int {
 	b := f.b[:to]
 	at, end, before := f.nameBefore(from, i)
@@ -100,8 +99,8 @@ func (f *finder) assigned(from, i, to int) int {
 	return f.valueAt(value, to, secrecyOf(name), 1)
 }
 
-// told finds the value after the colon at i: of a header, or of a member of a format like JSON, such as YAML or a
-// dictionary of Python. Sentences have such colons, too, so a value without quotes must have a digit.
+// told finds the value after the colon at i, for a header, or for a member in a format like JSON, such as YAML or a
+// Python dictionary. Sentences have colons too, so a value without quotes must have a digit.
 func (f *finder) told(from, i, to int) int {
 	b := f.b[:to]
 	at, end, _ := f.nameBefore(from, i)
@@ -149,7 +148,7 @@ func (f *finder) valueAt(i, to int, how secrecy, least int) int {
 	return 0
 }
 
-// word returns the end of the word at i, and whether it has a digit.
+// word returns the end of the word at i. digit reports whether it has a digit.
 func (f *finder) word(i, to int) (end int, digit bool) {
 	if i >= f.ahead.word {
 		inWord := func(c byte) bool { return !isBlank(c) && strings.IndexByte("\"'&;,<>(){}\\", c) < 0 }

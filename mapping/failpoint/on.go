@@ -21,7 +21,7 @@ var plan = struct {
 	point Point
 	left  int
 	trace *os.File
-	// of the database's log: the flushed size, and the file for it
+	// flushed size of the database's log, and the file to write it to
 	flushed int64
 	note    string
 }{}
@@ -54,8 +54,8 @@ func Hit(p Point) {
 	}
 }
 
-// Flushed records the size that the log of a SQLite database had at the beginning of a flush that has finished. The
-// process does not die during the call.
+// Flushed records the size of a SQLite database's log at the beginning of a flush that has now finished. The process
+// does not die during the call.
 func Flushed(size int64) {
 	plan.Lock()
 	defer plan.Unlock()
@@ -65,7 +65,7 @@ func Flushed(size int64) {
 	}
 }
 
-// closure matches Go's suffix of function literals.
+// closure matches the suffix that Go adds to the names of function literals.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
 // Caller returns the current function with its package, as in "store.Runs.Create": the nearest caller that is neither

@@ -6,8 +6,8 @@
 // In a build with the tag, the environment determines the behaviour:
 //
 //	FAILPOINT=NAME#N      the process kills itself when NAME is reached for the Nth time
-//	FAILPOINT_TRACE=FILE  every point that is reached is appended to FILE, a line each
-//	FAILPOINT_FLUSHED=FILE  FILE gets the number of bytes of the database's log that were flushed so far
+//	FAILPOINT_TRACE=FILE  every point that is reached is appended to FILE, one per line
+//	FAILPOINT_FLUSHED=FILE  the number of flushed bytes of the database's log is written to FILE
 package failpoint
 
 // Point is a fail point.
@@ -17,14 +17,14 @@ type Point string
 // After.
 const (
 	AgentAsked    Point = "agent asked"    // before a request that changes something is sent to an agent
-	AgentAnswered Point = "agent answered" // after its answer, before that is logged
+	AgentAnswered Point = "agent answered" // after its response, before that is logged
 	EventTaken    Point = "event taken"    // after the engine received an agent's event, before it is queued
-	EventQueued   Point = "event queued"   // after it was queued, and maybe durable
-	ReplyBegun    Point = "reply begun"    // before the first byte of a reply is sent
-	ReplyWritten  Point = "reply written"  // after a whole reply was written, and maybe not flushed
+	EventQueued   Point = "event queued"   // after it was queued; it may be durable
+	ReplyBegun    Point = "reply begun"    // before the first byte of a response is sent
+	ReplyWritten  Point = "reply written"  // after a whole reply was written; it may not be flushed
 	StepWritten   Point = "step written"   // after a step was written to its client's connection
 	HookSent      Point = "hook sent"      // before a webhook is sent
-	HookAnswered  Point = "hook answered"  // after its answer, before that is stored
+	HookAnswered  Point = "hook answered"  // after its response, before that is stored
 )
 
 // Before returns the point of a store operation after its statements and before the commit.

@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Filter is a filter of items: an object of keys and the value that each must have. All of them must match. A value is
-// compared by rawjson.Equal, an object of operators ($eq $ne $gt $gte $lt $lte $in $nin $exists) by each of them. Order
-// is only defined between two numbers and between two strings; any other pair, and a missing key, does not match. $ne
-// and $nin match a missing key. An object of keys is a filter of the object under that key. The keys $or and $and have
-// lists of filters of which one, or each, must match; no other key of a filter begins with "$". The zero Filter matches
-// everything. Safe for concurrent use.
+// Filter is a filter for items: an object with a condition for each key, all of which must match. A plain value is
+// compared with rawjson.Equal. In an object of operators ($eq $ne $gt $gte $lt $lte $in $nin $exists) each operator
+// must match. Order is only defined between two numbers and between two strings. Any other pair, or a missing key, does
+// not match, but $ne and $nin match a missing key. An object of keys is a filter for the object under that key. $or and
+// $and have lists of filters, of which at least one, or each, must match. No other key of a filter begins with "$". The
+// zero Filter matches everything. Safe for concurrent use.
 type Filter struct {
 	wanted []condition
 	anyOf  [][]Filter // one of each list must match
@@ -27,8 +27,8 @@ type condition struct {
 	inner     *Filter          // filter of the object under the key; nil if the value is compared
 }
 
-// ParseFilter reads a filter. null or nothing matches everything. An invalid filter or an unknown operator is an *Error
-// of class Invalid.
+// ParseFilter reads a filter. A filter that is null or empty matches everything. An invalid filter or an unknown
+// operator is an *Error of class Invalid.
 func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if rawjson.IsNull(filter) {
 		return Filter{}, nil
@@ -180,7 +180,7 @@ func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	return list, nil
 }
 
-// matchOperator reports whether a value, nil for a missing one, matches an operator.
+// matchOperator reports whether a value matches an operator. have is nil for a missing value.
 func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
 	switch op.Name {
 	case "$eq":

@@ -13,8 +13,8 @@ import (
 
 // A store may have an index of the members of values, so that a filter reads few items. An entry is a member's name,
 // the kind of its value and the value, encoded so that numbers are ordered as numbers and strings as bytes. Different
-// values may have equal entries if they are cut off or too precise for a float64. So the index finds everything that a
-// filter may match, and Filter.Match decides.
+// values may have equal entries if they are cut off or too precise for a float64. The index therefore finds everything
+// that a filter may match, and Filter.Match decides.
 
 // Bounds of the index.
 const (
@@ -22,8 +22,8 @@ const (
 	memberCut   = 64 // bytes of a name, and of a string
 )
 
-// ItemMembers returns the entries of a value, sorted and without duplicates: of its own members that are neither
-// objects nor lists. A value with too many members has one empty entry, which every filter may match.
+// ItemMembers returns the entries for the members of a value that are neither objects nor lists, sorted and without
+// duplicates. A value with too many members has one empty entry, which every filter may match.
 func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	if rawjson.Kind(value) != '{' {
 		return nil
@@ -40,7 +40,7 @@ func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	return slices.CompactFunc(entries, slices.Equal)
 }
 
-// Kinds of values, and the end of all entries that begin with one.
+// Kinds of values, and the end of the range of entries of a kind.
 const (
 	memberConst  = 'c'
 	memberNumber = 'n'
@@ -65,7 +65,7 @@ func memberEntry(name string, value json.RawMessage) []byte {
 	}
 }
 
-// sortable returns bits with the order of the numbers.
+// sortable returns bits that sort like the numbers.
 func sortable(n float64) uint64 {
 	bits := math.Float64bits(n + 0) // avoids negative zero
 	if bits>>63 == 1 {
@@ -125,7 +125,7 @@ func (c *condition) members() []MemberRange {
 	return c.between()
 }
 
-// pointsOf returns the ranges of single values, or nil if one of them has no entry, or if there is none.
+// pointsOf returns the ranges of single values. It returns nil if there are none, or if one of them has no entry.
 func pointsOf(name string, values []json.RawMessage) (ranges []MemberRange) {
 	for _, v := range values {
 		entry := memberEntry(name, v)

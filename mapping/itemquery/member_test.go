@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// found reports whether an index finds a value for a list of ranges.
+// found reports whether an index would find a value with a list of ranges.
 func found(ranges []MemberRange, entries [][]byte) bool {
 	return slices.ContainsFunc(entries, func(e []byte) bool {
 		return len(e) == 0 || slices.ContainsFunc(ranges, func(r MemberRange) bool {
@@ -17,13 +17,13 @@ func found(ranges []MemberRange, entries [][]byte) bool {
 	})
 }
 
-// memberValues are values of one member: of all kinds, at bounds, and equal except for the part that is cut off.
+// memberValues are values of one member: of all kinds, at limits, and equal except for the part that is cut off.
 var memberValues = []string{`0`, `-0`, `-0.0`, `1`, `1.0`, `-1`, `2.5`, `-2.5`, `1e3`, `1000`, `9007199254740993`, `9007199254740992`, `1e400`, `-1e400`, `1e-400`,
 	`""`, `"a"`, `"\u0061"`, `"b"`, `"a\u0000"`, `"é"`, `"\ud800"`, `"1"`, `"` + strings.Repeat("x", 70) + `"`, `"` + strings.Repeat("x", 70) + `y"`,
 	`true`, `false`, `null`, `{}`, `[1]`}
 
 // Every list of ranges finds the values that match the filter, for all values and operators.
-func TestMembersFindAllThatAFilterPasses(t *testing.T) {
+func TestMembersFindEveryMatch(t *testing.T) {
 	t.Parallel()
 	filters := []string{`{"m":%s}`, `{"m":{"$eq":%s}}`, `{"m":{"$ne":%s}}`, `{"m":{"$in":[%s,7]}}`, `{"m":{"$gt":%s}}`, `{"m":{"$gte":%s}}`, `{"m":{"$lt":%s}}`,
 		`{"m":{"$lte":%s}}`, `{"m":{"$gte":%s,"$lt":9}}`, `{"$or":[{"m":%s},{"m":{"$gt":5}}]}`, `{"$and":[{"m":{"$lte":%s}}]}`, `{"m":{"$exists":true},"n":%s}`}
@@ -63,12 +63,12 @@ func TestMembersNarrow(t *testing.T) {
 			got = append(got, found(ranges, entries))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s finds by its lists %v, want %v", filter, got, want)
+			t.Errorf("%s: the lists find %v, want %v", filter, got, want)
 		}
 	}
 }
 
-func TestMembersOfAnItemAreFew(t *testing.T) {
+func TestItemsHaveFewMembers(t *testing.T) {
 	t.Parallel()
 	members := func(n int) json.RawMessage {
 		var b strings.Builder

@@ -28,13 +28,12 @@ type ItemPath struct {
 
 var (
 	errPathLong     = fmt.Errorf("is longer than %d bytes", pathMostSize)
-	errPathBracket  = errors.New("has a bracket that is not closed, or nothing in it that says which element")
-	errPathBrace    = errors.New("has a brace that is not closed, or not at its end")
-	errPathSelected = errors.New("has something else than names parted by dots between its braces")
+	errPathBracket  = errors.New("has an unclosed bracket, or a bracket that names no element")
+	errPathBrace    = errors.New("has a brace that is not closed or not at the end")
+	errPathSelected = errors.New("has something other than names separated by dots between its braces")
 )
 
-// ParseItemPath reads a path. The error continues a sentence that begins with the path's name, for the person who wrote
-// it.
+// ParseItemPath reads a path. The error text completes a sentence that begins with the path's name.
 func ParseItemPath(text string) (p ItemPath, err error) {
 	if len(text) > pathMostSize {
 		return ItemPath{}, errPathLong
@@ -172,7 +171,7 @@ type itemIndex struct {
 	paths    []ItemPath
 }
 
-// indexOf reads an index. An invalid path, which CheckItemIndex refuses, names nothing.
+// indexOf reads an index. An invalid path, which CheckItemIndex refuses, selects nothing.
 func indexOf(index json.RawMessage) itemIndex {
 	list, err := rawjson.Elements(index)
 	switch {
@@ -197,7 +196,7 @@ func indexOf(index json.RawMessage) itemIndex {
 func CheckItemIndex(index json.RawMessage) error {
 	list, _ := rawjson.Elements(index)
 	if len(list) > pathsMost {
-		return mapping.InvalidAt("index", "has %d paths; at most %d can be looked for", len(list), pathsMost)
+		return mapping.InvalidAt("index", "has %d paths; at most %d are allowed", len(list), pathsMost)
 	}
 	for i, raw := range list {
 		text, _ := rawjson.Text(raw)

@@ -66,7 +66,7 @@ func TestVectorTextsAreBounded(t *testing.T) {
 	}
 }
 
-func TestItemIndexesThatAreRefused(t *testing.T) {
+func TestRefusedItemIndexes(t *testing.T) {
 	t.Parallel()
 	many := `["a"` + strings.Repeat(`,"a"`, pathsMost) + `]`
 	for index, field := range map[string]string{
@@ -86,7 +86,7 @@ func TestItemIndexesThatAreRefused(t *testing.T) {
 	}
 }
 
-// No path returns more than there is in a value, or fails.
+// No path fails or returns more than the value contains.
 func FuzzItemPath(f *testing.F) {
 	for _, path := range []string{"$", "a.b", "list[*].t", "a[-1]", "{x,y}", "a.*.{b,c}", "[[*]]", "{{"} {
 		f.Add(path, pathValue)

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Limits of the texts of an item that become vectors. Texts beyond vectorTextsMost are ignored, and so is the rest of a
-// longer text. Models read a few thousand words at most.
+// Limits of the texts of an item that become vectors. Texts beyond vectorTextsMost, and the rest of a longer text, are
+// ignored. Models read a few thousand words at most.
 const (
 	vectorTextsMost    = 256
 	vectorTextMostSize = 32 << 10

@@ -22,10 +22,10 @@ const (
 // place is the base URI of a schema. Nothing is read from it.
 const place = "apbridge://schema/response"
 
-// Complaint describes why a value does not fit the schema, or returns "" if it does. An unusable schema refuses
-// nothing: one that is invalid, larger than 256 KiB, or refers to another document, since nothing is loaded from files
-// or the network. Numbers with an exponent of more than three digits are not checked. The text contains no part of the
-// value except names of its members. Safe for concurrent use.
+// Complaint describes why a value does not fit the schema, or returns "" if it does. A schema that is invalid, larger
+// than 256 KiB, or refers to another document is unusable and refuses nothing. Nothing is loaded from files or the
+// network. Numbers with an exponent of more than three digits are not checked. The text contains no part of the value
+// except names of its members. Safe for concurrent use.
 func Complaint(schema, value json.RawMessage) string {
 	compiled := compile(schema)
 	v, ok := read(value)
@@ -60,8 +60,8 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 	return compiled
 }
 
-// read decodes JSON for the library. It computes with numbers of any size: one like 1e999999 takes it a quarter of a
-// second.
+// read decodes JSON for the library. It refuses huge numbers, because the library computes with them exactly: one like
+// 1e999999 takes a quarter of a second.
 func read(b json.RawMessage) (v any, ok bool) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	return v, err == nil && !hugeNumber.Match(b)
@@ -75,7 +75,7 @@ type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
-// said joins the first errors, in the library's words: "at '/days': got string, want integer".
+// said joins the library's texts of the first errors, such as "at '/days': got string, want integer".
 func said(wrong *jsonschema.ValidationError) string {
 	var list []string
 	eachLeaf(wrong, func(leaf *jsonschema.ValidationError) {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// For returns after d, with nil, or as soon as ctx ends, with its cause.
+// For returns nil after d, or the cause of ctx as soon as ctx ends.
 func For(ctx context.Context, d time.Duration) error { return Until(ctx, d, nil) }
 
-// Until is For that also returns nil when rung receives a value or is closed. A nil channel is ignored.
+// Until is like For, but also returns nil when rung receives a value or is closed. A nil channel is ignored.
 func Until(ctx context.Context, d time.Duration, rung <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,8 +12,8 @@ import (
 
 var errShut = errors.New("shut")
 
-// TestPauses checks that a wait ends with the first of its time, its channel and its context, and returns the right
-// error.
+// TestPauses checks that a wait ends with its duration, its channel or its context, whichever comes first, and returns
+// the right error.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,8 +47,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestForRingsNever checks that For needs no channel.
-func TestForRingsNever(t *testing.T) {
+// TestForNeedsNoChannel checks that For needs no channel.
+func TestForNeedsNoChannel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -7,7 +7,7 @@ import (
 )
 
 // Pieces have the same text as copies.
-func TestPiecesAreWhatCopiesAre(t *testing.T) {
+func TestPiecesEqualCopies(t *testing.T) {
 	t.Parallel()
 	long := `{"a":"` + strings.Repeat("x", 32<<10) + `","n":1}`
 	for _, b := range []string{"", "null", "{}", `{"k":0}`, `{"a":1,"k":{"b":2},"c":3}`, long} {
@@ -19,6 +19,6 @@ func TestPiecesAreWhatCopiesAre(t *testing.T) {
 		}
 	}
 	if _, err := PiecesAround(json.RawMessage("[]"), "k", Pieces{}); err == nil {
-		t.Error("a list is taken for an object")
+		t.Error("a list is accepted as an object")
 	}
 }

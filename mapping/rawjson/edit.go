@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WithMember returns an object with a member set, in the place of one with that name or after the others. null counts
-// as an empty object. It fails if b is not exactly one object.
+// WithMember returns an object with a member set: an existing member is replaced in its place, a new one is appended.
+// null counts as an empty object. It fails if b is not exactly one object.
 func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	return WithMembers(b, Member{Name: name, Value: value})
 }
@@ -27,7 +27,7 @@ func PiecesWith(b json.RawMessage, set ...Member) (Pieces, error) {
 	return e.apply()
 }
 
-// PiecesAround is PiecesWith for one member, whose value is in pieces itself.
+// PiecesAround is PiecesWith for one member whose value is itself in pieces.
 func PiecesAround(b json.RawMessage, name string, value Pieces) (Pieces, error) {
 	e := memberEdit{b: b, set: []Member{{Name: name, Value: json.RawMessage("{}")}}, inner: &value}
 	return e.apply()
@@ -162,7 +162,7 @@ func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	})
 }
 
-// WithoutNulls returns an object without the members that are null, or the same text if there are none. null counts as
+// WithoutNulls returns an object without the members that are null, or the same bytes if there are none. null counts as
 // an empty object. Errors are those of EachMember.
 func WithoutNulls(b json.RawMessage) (json.RawMessage, error) {
 	if IsNull(b) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Contains reports whether doc contains want, as @> does for jsonb in PostgreSQL ("JSON Types", section 8.14.3), which
-// LangGraph Server searches metadata and values with. An object is contained if each of its members is. An array is
-// contained in an array if each of its elements is contained in some element. Other values are contained if they are
-// equal: numbers by value, strings by their characters. An empty want is contained in everything. Invalid JSON contains
-// nothing. Contains reports false if it takes more than maxCompared comparisons of elements, so that no search of long
-// arrays keeps a processor busy.
+// Contains reports whether doc contains want by the rules of @> for jsonb in PostgreSQL ("JSON Types", section 8.14.3),
+// with which LangGraph Server searches metadata and values. An object is contained if each of its members is. An array
+// is contained in another if each of its elements is contained in some element of the other. Other values are contained
+// if they are equal: numbers by value, strings by their characters. An empty want is contained in everything. Invalid
+// JSON contains nothing. Contains returns false if more than maxCompared elements would have to be compared, so that a
+// search of long arrays cannot keep a processor busy.
 func Contains(doc, want json.RawMessage) bool {
 	left := maxCompared
 	return contains(doc, want, &left)
@@ -34,7 +34,7 @@ func contains(doc, want json.RawMessage, left *int) bool {
 	if err := have.PutAll(doc); err != nil {
 		return false
 	}
-	contained := true // want may be large, and most documents lack its first member, so it is not split
+	contained := true // want is not split because it may be large, and most documents lack its first member
 	err := EachMember(want, func(name Quoted, value json.RawMessage) {
 		if contained {
 			val := have.Get(name.Text())
@@ -113,7 +113,7 @@ func equalObjects(a, b json.RawMessage) bool {
 }
 
 // CompareNumbers orders two number literals: the result is negative, zero or positive. Integers are compared digit by
-// digit, so that large ids differ. Others are compared as float64, which costs no more than the length of the literal.
+// digit, so that large ids differ. Others are compared as float64, at a cost proportional to the length of the literal.
 func CompareNumbers(a, b string) int {
 	if isInteger(a) && isInteger(b) {
 		return compareIntegers(a, b)

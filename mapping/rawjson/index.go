@@ -18,7 +18,7 @@ type slot struct {
 	next int32 // the position, from 1; 0 if the slot is free
 }
 
-// ManyKeys is the number of keys from which an Index pays. Fewer are found faster by comparing.
+// ManyKeys is the number of keys from which an Index is worthwhile. Fewer keys are found faster by comparison.
 const ManyKeys = 16
 
 // firstSlots is the size of the smallest table.
@@ -33,7 +33,7 @@ func NewIndex(n int) *Index {
 	return &Index{seed: maphash.MakeSeed(), slots: make([]slot, size)}
 }
 
-// Find returns the position of a key, or -1. is reports whether a position has the key.
+// Find returns the position of a key, or -1. is reports whether the key at a position is the one to find.
 func (x *Index) Find(key []byte, is func(at int) bool) int {
 	return x.find(uint32(maphash.Bytes(x.seed, key)), is)
 }
@@ -47,8 +47,7 @@ func (x *Index) find(hash uint32, is func(at int) bool) int {
 	return int(x.slot(hash, is).next) - 1
 }
 
-// Put sets the position of a key, which may have had another one. is works as for Find; the function Nothing stands for
-// a new key.
+// Put sets or replaces the position of a key. is works as for Find. For a key that is certainly new, pass Nothing.
 func (x *Index) Put(key []byte, at int, is func(at int) bool) {
 	x.put(uint32(maphash.Bytes(x.seed, key)), at, is)
 }
@@ -69,7 +68,7 @@ func (x *Index) put(hash uint32, at int, is func(at int) bool) {
 	*s = slot{hash, int32(at) + 1}
 }
 
-// Nothing is an argument of Find and Put for a key that is not in the index.
+// Nothing is an argument for Find and Put if the key is not in the index.
 func Nothing(int) bool { return false }
 
 // slot returns the slot of the key, or a free one for it.

@@ -8,7 +8,7 @@ import (
 )
 
 // Lookups accept values of any kind.
-func TestLookedForInAnything(t *testing.T) {
+func TestLookupsInAnyValue(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]struct {
 		elements int

@@ -5,11 +5,12 @@ import "encoding/json"
 // A JoinFunc returns the value of a member that both objects of a Merge have.
 type JoinFunc func(name string, base, over json.RawMessage) (json.RawMessage, error)
 
-// Merge returns base with the members of over set in it: existing ones in their places, others after them. null counts
-// as an empty object. join may be nil: then over's value counts. Errors are those of EachMember and of join.
+// Merge returns base with the members of over: existing members are replaced in their places, new ones are appended.
+// null counts as an empty object. If join is nil, over's value replaces base's. Errors are those of EachMember and of
+// join.
 //
-// It takes linear time, one copy of the text and a table of the object with fewer members. Duplicate names in the other
-// object may both stay.
+// It takes linear time, and memory for one copy of the text and a table of the object with fewer members. Duplicate
+// names in the other object may be kept.
 func Merge(base, over json.RawMessage, join JoinFunc) (json.RawMessage, error) {
 	m := merge{join: join}
 	m.w.Bytes = make([]byte, 0, len(base)+len(over)+2)

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-func TestNumbersThatJSONHasNotAreNull(t *testing.T) {
+func TestNaNBecomesNull(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`NaN`:       `null`,

@@ -6,7 +6,7 @@ import (
 )
 
 // Object is a JSON object under construction. Names are unique, in the order of their first appearance. The zero value
-// is empty; copy it with Clone. Reading an unchanging object is safe for concurrent use, changing it is not.
+// is empty; copy it with Clone. Concurrent reads are safe while no goroutine changes the object.
 type Object struct {
 	list  []Member
 	index *Index // nil while there are few
@@ -38,8 +38,8 @@ func ParseObject(b json.RawMessage) (Object, error) {
 	return o, err
 }
 
-// RoomFor returns the capacity for the members of an object before it is read: their number for a long one, a few for a
-// short one or for anything else.
+// RoomFor returns the capacity to reserve for the members of an object before it is read. It counts the members of a
+// long object, and returns a small number for anything else.
 func RoomFor(b json.RawMessage) int {
 	const few = 8
 	if len(b) < manyBytes {

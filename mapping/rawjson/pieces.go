@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Pieces is a JSON text in pieces. Its long values stay in their place, so that sending it needs no memory of its own
-// size. The zero value is empty. Its values must not change while it is in use. Reading it is safe for concurrent use.
+// Pieces is a JSON text in pieces. Its long values are not copied, so sending it does not need memory of its size. The
+// zero value is empty. Its values must not change while it is in use. Reading it is safe for concurrent use.
 type Pieces struct {
 	list []piece
 	size int64
@@ -123,8 +123,8 @@ func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 	return append(dst[:from], inner...), s[n:]
 }
 
-// wholeRunes returns a length of up to most bytes of s that cuts no rune. In a longer sequence of continuation bytes,
-// none is part of a rune, and the cut may be anywhere.
+// wholeRunes returns the length of a prefix of s of up to most bytes that ends at a rune boundary. A long sequence of
+// continuation bytes is not part of any rune, so it may be cut anywhere.
 func wholeRunes(s string, most int) int {
 	if len(s) <= most {
 		return len(s)

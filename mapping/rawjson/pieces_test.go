@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-func TestPiecesReadAsTheyJoin(t *testing.T) {
+func TestPiecesReadLikeJoin(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é\"\U0010ffff\n", 5_000)
 	var tail, p rawjson.Pieces
@@ -32,7 +32,7 @@ func TestPiecesReadAsTheyJoin(t *testing.T) {
 		t.Error(err)
 	}
 	if again, err := io.ReadAll(p.Reader()); err != nil || string(again) != string(joined) {
-		t.Errorf("a second reader reads %d bytes, %v", len(again), err)
+		t.Errorf("the second reader reads %d bytes, %v", len(again), err)
 	}
 }
 

@@ -17,7 +17,8 @@ func RepeatedName(b []byte) (offset int, found bool) {
 	return c.at, c.found
 }
 
-// nameCheck compares the names of an object after reading all of them, so that its table has the right size at once.
+// nameCheck compares the names of an object after reading all of them, so that its table has the right size from the
+// start.
 type nameCheck struct {
 	b     []byte
 	names []int32 // offsets of the names of the open objects
@@ -106,7 +107,7 @@ func (c *nameCheck) repeatsOfMany(names []int32) bool {
 	return false
 }
 
-// noted adds a name to the table, and reports whether an equal one is there.
+// noted adds a name to the table, and reports whether an equal one is already there.
 func (c *nameCheck) noted(names []int32, i int) bool {
 	key := c.key(names[i], 0)
 	hash := maphash.Bytes(c.seed, key)

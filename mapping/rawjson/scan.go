@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// This file scans the grammar of JSON (RFC 8259). It finds the end of a value, allocates nothing, and can start
-// anywhere in a text.
+// This file scans JSON (RFC 8259). It finds the ends of values, allocates nothing, and can start anywhere in a text.
 
 // maxDepth bounds recursion. Faces refuse much less (limits.max_json_depth).
 const maxDepth = 10_000
@@ -182,7 +181,7 @@ func skipPlain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := x^('"'*ones), x^('\\'*ones)
-		// A subtraction borrows the top bit of a byte that is smaller. The borrow can only mark later bytes by mistake,
+		// A subtraction sets the top bit of a byte that is smaller. Its borrow can only mark later bytes by mistake,
 		// never the first one.
 		special := ((x-' '*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
 		if special != 0 {

@@ -55,15 +55,15 @@ func checkSplit(t *testing.T, b []byte) {
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	if deep := strings.Repeat("[", 100_000); rawjson.Valid([]byte(deep + strings.Repeat("]", 100_000))) {
-		t.Error("an array nested 100,000 deep counts as JSON")
+		t.Error("an array nested 100,000 deep is accepted as JSON")
 	}
 	if deep := strings.Repeat("[", 5_000); !rawjson.Valid([]byte(deep + strings.Repeat("]", 5_000))) {
-		t.Error("an array nested 5,000 deep does not count as JSON")
+		t.Error("an array nested 5,000 deep is not accepted as JSON")
 	}
 }
 
 // The scanner reads several bytes of a string at a time. Each byte has the same effect at every position.
-func TestEveryByteOfAStringIsLookedAt(t *testing.T) {
+func TestEveryByteOfAStringIsScanned(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
 		for before := range 18 {

@@ -8,7 +8,7 @@ import (
 // Valid reports whether b is one JSON value. It allocates nothing.
 func Valid(b []byte) bool { return ValidWithin(b, maxDepth) }
 
-// ValidWithin is Valid for a value within another, nested no deeper than depth.
+// ValidWithin is Valid with a limit on the nesting, for a value within another.
 func ValidWithin(b []byte, depth int) bool {
 	i, ok := scanValue(b, SkipSpace(b, 0), maxDepth-depth)
 	return ok && SkipSpace(b, i) == len(b)
@@ -23,8 +23,8 @@ func Trim(b json.RawMessage) json.RawMessage {
 	return b[i:j:j]
 }
 
-// Kind returns the kind of a value by its first byte: one of { [ " t f n, and '0' for any number, like jsontext.Kind; 0
-// for none.
+// Kind returns the kind of a value from its first byte, like jsontext.Kind: one of { [ " t f n, or '0' for any number.
+// It returns 0 if there is no value.
 func Kind(b json.RawMessage) byte {
 	i := SkipSpace(b, 0)
 	switch {

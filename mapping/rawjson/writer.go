@@ -8,11 +8,12 @@ import (
 )
 
 // Writer writes JSON by appending, and adds the commas. Raw values are copied verbatim. They were checked on arrival,
-// and checking them again would cost more than everything else here. The zero value is ready; not for concurrent use.
+// and checking them again would cost more than everything else here. The zero value is ready to use. Not safe for
+// concurrent use.
 type Writer struct {
-	Bytes []byte // what was written
-	// Long receives raw values of more than LongFrom bytes instead of Bytes. It must first write Bytes, except for its
-	// last byte. If it is nil, Bytes receives everything.
+	Bytes []byte // the written text
+	// Long is called with raw values of more than LongFrom bytes, which are not added to Bytes. It must first write
+	// Bytes, except for the last byte. If it is nil, everything is added to Bytes.
 	Long     func(v []byte)
 	LongFrom int
 	Err      error // the first error of Encode

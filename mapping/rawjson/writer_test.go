@@ -36,7 +36,7 @@ func TestWriterOfValues(t *testing.T) {
 	}
 }
 
-func TestWriterHandsLongValuesOn(t *testing.T) {
+func TestWriterPassesLongValuesOn(t *testing.T) {
 	t.Parallel()
 	var sent []byte
 	w := rawjson.Writer{LongFrom: 3}

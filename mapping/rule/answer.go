@@ -22,7 +22,7 @@ type form string
 const (
 	formNothing form = "nothing" // null, "", [] and similar values
 	formConsent form = "consent" // continue
-	formWords   form = "words"   // the person's own text
+	formWords   form = "words"   // free text
 	formEdit    form = "edit"    // another command, or other arguments
 	formReject  form = "reject"  // no, with a reason
 	formNo      form = "bare no" // no, without a reason
@@ -31,7 +31,7 @@ const (
 	formUnknown form = "unknown" // decisions, one of which has an unknown type
 )
 
-// IsYes reports whether a text only means "continue": nothing, y, yes, true, ok, approve or accept.
+// IsYes reports whether a text only means "continue". Such texts are y, yes, true, ok, approve, accept and blank ones.
 func IsYes(text string) bool {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "y", "yes", "true", "ok", "approve", "accept":
@@ -41,13 +41,13 @@ func IsYes(text string) bool {
 	}
 }
 
-// ParseAnswer reads the answer of a run to a task/step agent: consent (true, "yes" and similar, {type: accept}, [{type:
-// accept}], {decisions: [{type: approve}]}), an edit or a refusal in either form, which become text, or text, which is
-// any other value as a string or compact JSON. Each may be wrapped in {interrupt_id: …}. For ask_user all plain values
-// are text: "yes" may be the answer to the agent's question.
+// ParseAnswer reads the answer of a run to a task/step agent. Consent is true, "yes" and similar, {type: accept},
+// [{type: accept}] or {decisions: [{type: approve}]}. Edits and refusals in either form become text. Any other value is
+// text, as a string or compact JSON. Each may be wrapped in {interrupt_id: …}. For ask_user all plain values are text,
+// because "yes" may be the answer to the agent's question.
 //
-// It returns an error of class Invalid with the pending ids if the answer names none of them, or if several are open
-// and the answer names no question.
+// It returns an error of class Invalid with the pending ids if the answer names only other questions, or if several
+// questions are open and the answer names none.
 func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	value, err := answerByID(o.Resume, o.Asked, looksLikeID)
 	if err != nil {
@@ -68,7 +68,7 @@ func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	return a, err
 }
 
-// answered returns the request that an answer decides on, or the zero request if it is unknown.
+// answered returns the request that the answer responds to, or the zero request if it is unknown.
 func answered(o *mapping.RunOptions) (request, error) {
 	open := o.Asked
 	if len(open) > 1 {
@@ -83,7 +83,7 @@ func answered(o *mapping.RunOptions) (request, error) {
 	return q, nil
 }
 
-// plainAnswer reads a value without a form of its own.
+// plainAnswer reads a value that has no special form.
 func plainAnswer(value json.RawMessage, q request) (Answer, error) {
 	if saysNothing(value) {
 		return Answer{form: formNothing}, nil
@@ -101,7 +101,7 @@ func plainAnswer(value json.RawMessage, q request) (Answer, error) {
 	return Answer{Text: text, form: formWords}, nil
 }
 
-// saysNothing reports whether a value is no answer: null, blank texts, empty lists.
+// saysNothing reports whether a value is empty: null, a blank text or an empty list.
 func saysNothing(value json.RawMessage) bool {
 	if text, ok := rawjson.Text(value); ok {
 		return strings.TrimSpace(text) == ""
@@ -158,7 +158,7 @@ func oneAnswer(e json.RawMessage, q request) (Answer, bool) {
 	}
 }
 
-// answerText returns the first of the named members as text.
+// answerText returns the first existing member among keys as text.
 func answerText(e json.RawMessage, keys ...string) string {
 	for _, key := range keys {
 		if v := rawjson.Get(e, key); !rawjson.IsNull(v) {

@@ -12,7 +12,7 @@ import (
 // the question does not allow.
 func CheckStepAnswer(o *mapping.RunOptions) error {
 	a, err := ParseAnswer(o)
-	if err != nil || o.Guessed != "" && a.Continue { // for a client that sends nothing; nothing is sent to the agent either
+	if err != nil || o.Guessed != "" && a.Continue { // a default answer; the agent receives nothing
 		return err
 	}
 	if q, err := answered(o); err != nil || q.Action == "" || q.takes(a.form) {
@@ -39,22 +39,22 @@ func (q request) takes(f form) bool {
 }
 
 var refusedForms = map[form]string{
-	formNothing: "saying nothing",
+	formNothing: "an empty answer",
 	formConsent: "consent alone",
 	formEdit:    "other arguments",
-	formNo:      "a refusal without a word",
+	formNo:      "a refusal without a reason",
 	formIgnore:  "leaving it open",
 	formSeveral: "several answers",
-	formUnknown: "a decision of a type that there is not",
+	formUnknown: "a decision of an unknown type",
 }
 
 // forms describes the accepted answers.
 func (q request) forms() string {
-	words := `words, bare or as {"type":"response","args":"…"}`
+	words := `text, plain or as {"type":"response","args":"…"}`
 	if q.Action == askUser {
 		return fmt.Sprintf(`Send %s, or {"decisions":[{"type":"edit","edited_action":{"name":%q,"args":{%q:"…"}}}]}.`, words, askUser, argument)
 	}
-	list := []string{`true, "yes", {"type":"accept"} or {"decisions":[{"type":"approve"}]} to go on`}
+	list := []string{`true, "yes", {"type":"accept"} or {"decisions":[{"type":"approve"}]} to continue`}
 	if q.Edit {
 		list = append(list, `{"decisions":[{"type":"edit","edited_action":{"name":"…","args":{}}}]}`)
 	}

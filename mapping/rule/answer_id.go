@@ -11,9 +11,9 @@ import (
 
 // This file determines which open questions an answer answers.
 
-// CheckAnswer refuses answers that a thread/run agent could not assign to a question: an id that is not open, and a
-// bare value if several questions are open. LangGraph ignores the first, and fails at the second ("you must specify the
-// interrupt id when resuming"). An empty value answers all of them.
+// CheckAnswer refuses answers that a thread/run agent could not assign to a question: an id that is not open, or a bare
+// value if several questions are open. LangGraph ignores the former and fails on the latter ("you must specify the
+// interrupt id when resuming"). An empty value answers all questions.
 func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	if _, err := answerByID(resume, open, isDigest); err != nil || len(open) < 2 {
 		return err
@@ -34,29 +34,29 @@ func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 // isNameless reports whether the agent gave a question no id. Questions of older versions have no id at all.
 func isNameless(in mapping.Interrupt) bool { return in.Nameless || in.ID == "" }
 
-// inOrder refuses answers to questions without an own id, except to the first of them: an agent that receives no id
-// gives the answer to whichever question comes first.
+// inOrder refuses answers to questions without their own ids, except to the first of them. An agent that receives an
+// answer without an id applies it to the first question.
 func inOrder(named, open []mapping.Interrupt) error {
 	first := slices.IndexFunc(open, isNameless)
 	if first < 0 || !slices.ContainsFunc(named, isNameless) || len(named) == 1 && named[0].ID == open[first].ID {
 		return nil
 	}
-	return invalidAnswer(open, "The agent gives its questions no ids of its own, so that they are answered one at a time, in the order that they were asked. Answer %s first.", open[first].ID)
+	return invalidAnswer(open, "The agent gives its questions no ids, so they must be answered one at a time, in the order in which they were asked. Answer %s first.", open[first].ID)
 }
 
-// WhichQuestion returns the refusal of an answer that names none of several open questions.
+// WhichQuestion returns the error for an answer that names none of several open questions.
 func WhichQuestion(open []mapping.Interrupt) *mapping.Error {
-	return invalidAnswer(open, "%d questions are open: %s. Say which is answered: {id: value}.", len(open), listed(open))
+	return invalidAnswer(open, "%d questions are open: %s. Name the one to answer: {id: value}.", len(open), listed(open))
 }
 
-// OtherAskers refuses an answer that names questions of another run than its own. open are all open questions.
+// OtherAskers returns the error for an answer that names questions of other runs (others). open are all open questions.
 func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
-	return invalidAnswer(open, "%s was asked by another run or another agent. Answer the questions of each run by themselves, and name its agent. Open: %s.",
+	return invalidAnswer(open, "%s was asked by another run or another agent. Answer the questions of each run separately, and name its agent. Open: %s.",
 		listed(others), listed(open))
 }
 
-// NothingToResume refuses an answer for which no run waits: there is no question, it is being answered, or its run was
-// cancelled. open are the remaining questions.
+// NothingToResume returns the error for an answer for which no run waits. There is no question, it is already being
+// answered, or its run was cancelled. open are the remaining questions.
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
 	if len(open) == 0 {
@@ -66,10 +66,10 @@ func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	return e
 }
 
-// UnansweredByParent refuses the call of a parent graph that was resumed without an answer to the open question here.
-// It would ask again forever.
+// UnansweredByParent returns the error for the call of a parent graph that was resumed without an answer to the open
+// question here. Otherwise the graph would ask again forever.
 func UnansweredByParent(threadID string, open []mapping.Interrupt) *mapping.Error {
-	return invalidAnswer(open, "Thread %s waits for an answer to %s, and the graph that calls was resumed without one. Resume it by the id of the question: Command(resume={id: value}).",
+	return invalidAnswer(open, "Thread %s waits for an answer to %s, and the calling graph was resumed without one. Resume it with the id of the question: Command(resume={id: value}).",
 		threadID, listed(open))
 }
 

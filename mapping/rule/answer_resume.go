@@ -8,9 +8,9 @@ import (
 )
 
 // ResumeFor converts the text of a task/step client (or the default answer) into the resume value for a question of a
-// thread/run agent. Typed HumanInterrupts get [{type: accept}] for yes and [{type: response, args}] for text.
-// Decisions-style ones get their decisions, others the text itself. A HumanInterrupt that does not allow accept gets
-// text even for yes. If the question has a response_schema, the text becomes a value that fits it.
+// thread/run agent. A HumanInterrupt gets [{type: accept}] for yes and [{type: response, args}] for text, or for yes if
+// it does not allow accept. A question with action_requests gets decisions, any other the text itself. If the question
+// has a response_schema, the text becomes a value that fits it.
 func ResumeFor(question mapping.Interrupt, text string) json.RawMessage {
 	if cards := humanInterrupts(question.Value); len(cards) > 0 {
 		out := make([]json.RawMessage, len(cards))
@@ -41,7 +41,7 @@ func cardResponse(card json.RawMessage, text string) json.RawMessage {
 	return w.Key("args").Text(text).Close('}').Bytes
 }
 
-// decision answers one request: text is a response if the agent accepts one, or else the reason of a refusal.
+// decision answers one request. The text is a response if the agent accepts one, or else the reason for a refusal.
 func decision(value, request json.RawMessage, text string) json.RawMessage {
 	w := new(rawjson.Writer).Open('{').Key("type")
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // CheckSchemas refuses, with an error of class Invalid, an answer that does not fit the graph's response_schema.
-// LangGraph only shows the schema to its clients and accepts any answer, at which the graph then fails. The default
+// LangGraph only shows the schema to its clients and accepts any answer, on which the graph may then fail. The default
 // answer for a client that sends nothing is not checked.
 func CheckSchemas(o *mapping.RunOptions) error {
 	if o.Guessed != "" {
@@ -38,7 +38,7 @@ func answerTo(q mapping.Interrupt, o *mapping.RunOptions) (json.RawMessage, bool
 }
 
 // asSchema converts a task/step client's text to a value that fits the question's schema: the text itself, the JSON in
-// it, or yes or no.
+// it, or a boolean for yes or no.
 func asSchema(schema json.RawMessage, text string) (json.RawMessage, bool) {
 	candidates := []json.RawMessage{rawjson.Quote(text)}
 	if raw := json.RawMessage(strings.TrimSpace(text)); rawjson.Valid(raw) {

@@ -10,9 +10,9 @@ import (
 // codeUnknownInterrupt is the code of answers that a strict resume refuses.
 const codeUnknownInterrupt = "unknown_interrupt"
 
-// CheckStrictly refuses answers that CheckAnswer and ParseAnswer accept, for a client with strict_resume: an answer
-// that names no question although several are open, an empty object, and ids that are not open next to open ones.
-// Source: UnknownInterruptError of LangGraph, whose reasons are not_pending, empty_map and ambiguous.
+// CheckStrictly refuses some answers that CheckAnswer and ParseAnswer accept, for a client with strict_resume: an
+// answer that names no question although several are open, an empty object, and one that names open questions and
+// others. Source: UnknownInterruptError of LangGraph, whose reasons are not_pending, empty_map and ambiguous.
 func CheckStrictly(resume json.RawMessage, open []mapping.Interrupt) error {
 	names, err := rawjson.Members(resume)
 	named := len(Named(resume, open))
@@ -22,7 +22,7 @@ func CheckStrictly(resume json.RawMessage, open []mapping.Interrupt) error {
 	case named > 0 && named < len(names):
 		return notStrict("not_pending", "The answer names questions that are not open.", open)
 	case named == 0 && len(open) > 1:
-		return notStrict("ambiguous", "The answer names no question, and several are open. Say which is answered: {id: value}.", open)
+		return notStrict("ambiguous", "The answer names no question, and several are open. Name the one to answer: {id: value}.", open)
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 	silent := mapping.RunOptions{Resume: asRaw(`[{"type":"response","args":"y"}]`), Guessed: "Which?", Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAuto, askUser)}}
 	if a, err := ParseAnswer(&silent); err != nil || !a.Continue || CheckStepAnswer(&silent) != nil {
-		t.Errorf("a default answer that only says yes is %+v, %v, want a step without words", a, err)
+		t.Errorf("a default answer of yes is %+v, %v, want a step without input", a, err)
 	}
 }
 
@@ -149,11 +149,11 @@ func TestCheckStepAnswer(t *testing.T) {
 		says    string
 	}{
 		{[]mapping.Interrupt{command}, []string{`true`, `"yes"`, `{"decisions":[{"type":"approve"}]}`, `{"type":"edit","args":{"action":"ls"}}`, `{"type":"reject"}`, `"no, blue"`},
-			[]string{`null`, `""`, `[]`, `{"type":"ignore"}`, `{"decisions":[{"type":"approve"},{"type":"approve"}]}`, `{"decisions":[{"type":"aprove"}]}`, `{"decisions":[true]}`, `{"` + firstID + `":null}`}, "to go on"},
+			[]string{`null`, `""`, `[]`, `{"type":"ignore"}`, `{"decisions":[{"type":"approve"},{"type":"approve"}]}`, `{"decisions":[{"type":"aprove"}]}`, `{"decisions":[true]}`, `{"` + firstID + `":null}`}, "to continue"},
 		{[]mapping.Interrupt{user}, []string{`"yes"`, `"blue"`, editUser, `{"type":"reject","message":"none"}`, `false`},
 			[]string{`null`, `""`, `{"type":"accept"}`, `{"decisions":[{"type":"approve"}]}`, `{"type":"reject"}`, `{"decisions":[]}`, `{"decisions":[{"type":"answer","message":"blue"}]}`}, `"name":"ask_user"`},
 		{[]mapping.Interrupt{old}, []string{`"yes"`, `[{"type":"response","args":"blue"}]`, editUser}, []string{`null`, `[{"type":"accept"}]`}, `"name":"ask_user"`},
-		{[]mapping.Interrupt{each}, []string{`true`, `"faster"`, `{"type":"reject"}`}, []string{`null`, `{"type":"edit","args":{"action":"ls"}}`}, "to go on"},
+		{[]mapping.Interrupt{each}, []string{`true`, `"faster"`, `{"type":"reject"}`}, []string{`null`, `{"type":"edit","args":{"action":"ls"}}`}, "to continue"},
 		{[]mapping.Interrupt{user, second}, []string{`{"` + secondID + `":"blue"}`},
 			[]string{`"blue"`, `{"` + firstID + `":"a","` + secondID + `":"b"}`, `{"00000000000000000000000000000000":"x"}`, `{"` + firstID + `":"x","other":1}`}, secondID},
 	} {
@@ -193,11 +193,11 @@ func TestCheckSchemas(t *testing.T) {
 	} {
 		err := CheckSchemas(&mapping.RunOptions{Resume: asRaw(c.answer), Asked: c.open})
 		if e := mapping.Classify(err); (err == nil) != c.taken || err != nil && (e.Class != mapping.Invalid || !strings.Contains(e.Message, firstID)) {
-			t.Errorf("%s: %v, want taken %t", c.answer, err, c.taken)
+			t.Errorf("%s: %v, want accepted %t", c.answer, err, c.taken)
 		}
 	}
 	if err := CheckSchemas(&mapping.RunOptions{Resume: asRaw(`"y"`), Asked: []mapping.Interrupt{days}, Guessed: "How many?"}); err != nil {
-		t.Errorf("what nobody said is refused: %v", err)
+		t.Errorf("absent input is refused: %v", err)
 	}
 	for _, c := range [][3]string{
 		{`{"type":"integer"}`, "3", `3`}, {`{"type":"string"}`, "3", `"3"`}, {`{"type":"boolean"}`, "yes", `true`}, {`{"type":"boolean"}`, "No", `false`},

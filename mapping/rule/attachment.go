@@ -18,12 +18,13 @@ import (
 
 // Attachment is a file in the content of a message.
 type Attachment struct {
-	// Name is the file's name without a folder: the message's name for it, or one made from the message's id and the
-	// media type if that is missing or cannot be a path.
+	// Name is the file's name without a folder. It comes from the message, or is derived from the message's id and the
+	// media type if the message has none or it cannot be a path.
 	Name     string
 	MIMEType string // "" for none
-	// Link is the address or id of a file that the message only references. Its bytes are not available: the bridge
-	// downloads nothing for a client, and only a model's provider knows the ids. If it is "", Open reads the bytes.
+	// Link is the address or id of a file that the message only references. Its bytes are not available, because the
+	// bridge downloads nothing for a client and only a model's provider knows the ids. If Link is "", Open reads the
+	// bytes.
 	Link string
 
 	written  json.RawMessage // the bytes, as a JSON string
@@ -36,7 +37,7 @@ type encoding int
 
 const (
 	inBase64  encoding = iota
-	asText             // they are the text itself
+	asText             // plain text
 	asPercent          // a data URL without base64 (RFC 2397)
 )
 
@@ -60,8 +61,8 @@ func Attachments(message json.RawMessage) (list []Attachment) {
 // Held reports whether the message contains the bytes.
 func (a Attachment) Held() bool { return a.Link == "" }
 
-// Open reads the bytes of a held attachment. They are decoded while they are read from the message. Reading fails if
-// the data is not in the declared encoding.
+// Open reads the bytes of a held attachment. They are decoded while being read. Reading fails if the data is not in the
+// declared encoding.
 func (a Attachment) Open() io.Reader {
 	text := rawjson.Quoted(rawjson.Trim(a.written)).Bytes()
 	text = text[min(a.skip, len(text)):]
@@ -83,7 +84,7 @@ var (
 	errNotPercent = errors.New("its data URL is not percent-encoded")
 )
 
-// base64Reader reads either alphabet, with padding or without, and skips line breaks.
+// base64Reader decodes either alphabet, with or without padding, and skips line breaks.
 func base64Reader(text []byte) io.Reader {
 	text = bytes.TrimRight(text, "=\r\n\t ")
 	coding := base64.RawStdEncoding
@@ -93,7 +94,7 @@ func base64Reader(text []byte) io.Reader {
 	return worded{base64.NewDecoder(coding, bytes.NewReader(text))}
 }
 
-// worded replaces every error of a decoder by a description of the data.
+// worded replaces every decoding error with a description of the data.
 type worded struct{ io.Reader }
 
 func (w worded) Read(p []byte) (int, error) {
@@ -132,9 +133,9 @@ func HeldAttachments(messages []json.RawMessage) (n int) {
 	return n
 }
 
-// CheckAttachments refuses files in messages that cannot be artifacts, with an *Error: of class Invalid for bytes in
-// another encoding than declared, of class TooLarge for more than limit of them (0 for no limit). It is for agents that
-// receive files separately from the messages.
+// CheckAttachments refuses files in messages that cannot be artifacts. The *Error has class Invalid if the bytes are
+// not in the declared encoding, and TooLarge if there are more than limit bytes (0 means no limit). It is for agents
+// that receive files separately from the messages.
 func (in *Input) CheckAttachments(limit int64) error {
 	for i, m := range in.Messages {
 		if err := checkAttachments(m, in.placeOf(i), limit); err != nil {
@@ -144,8 +145,8 @@ func (in *Input) CheckAttachments(limit int64) error {
 	return nil
 }
 
-// CheckAttachments refuses files in messages of a state update, as Input.CheckAttachments does for an input, and counts
-// the held ones.
+// CheckAttachments checks files in messages of a state update like Input.CheckAttachments, and counts those that the
+// messages contain.
 func CheckAttachments(messages []json.RawMessage, limit int64) (held int, err error) {
 	for _, m := range messages {
 		if err := checkAttachments(m, place{"values.messages", -1}, limit); err != nil {
@@ -174,7 +175,7 @@ func (a Attachment) check(at place, limit int64) error {
 	}
 	if limit > 0 && n > limit {
 		return mapping.Errorf(mapping.TooLarge, "artifact_too_large",
-			"%s: the file %q in the content has %d bytes, and limits.artifact of this bridge allows %d.", at, a.Name, n, limit)
+			"%s: the file %q in the content has %d bytes, and limits.artifact of this bridge is %d.", at, a.Name, n, limit)
 	}
 	return nil
 }
@@ -192,9 +193,9 @@ func (in *Input) placeOf(i int) place {
 	}
 }
 
-// LostAttachments reports losses in the messages for an agent that accepts text and files. links: files that are only linked,
-// whose addresses it receives. parts: parts that are neither text nor a file, or files that the patterns exclude (see
-// Excluded).
+// LostAttachments reports losses in the messages for an agent that accepts text and files. links means that some files
+// are only linked; the agent receives their addresses. parts means that some parts are neither text nor a file, or that
+// the patterns exclude a file (see Excluded).
 func (in *Input) LostAttachments(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
@@ -207,9 +208,9 @@ func (in *Input) LostAttachments(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
-// LostMessageData reports which data besides the content of messages does not reach an agent that accepts text and files: the
-// names of people, and metadata (Agent Protocol, schema Message). The names in messages of agents and tools are those
-// of nodes and calls.
+// LostMessageData reports whether messages have names of people, or metadata (Agent Protocol, schema Message), which do
+// not reach an agent that accepts text and files. Names in messages of agents and tools are not counted, because they
+// name nodes and calls.
 func (in *Input) LostMessageData() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
@@ -219,8 +220,8 @@ func (in *Input) LostMessageData() (names, metadata bool) {
 	return names, metadata
 }
 
-// Say returns the text of a message's content, followed by the names of its files. name returns the agent's name of a
-// held file, or "" if the agent did not receive it.
+// Say returns the text of a message's content, followed by the names of its files. name returns the agent's name for a
+// held file, or "" if the agent did not receive the file.
 func Say(message json.RawMessage, name func(Attachment) string) string {
 	return sayAs(MessageText(message), message, name)
 }

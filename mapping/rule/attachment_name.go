@@ -27,7 +27,7 @@ const maxFileName = 240
 // plainID matches ids that are good names.
 var plainID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
-// extensions are those of media types whose names differ from them.
+// extensions lists the media types whose extension is not their subtype.
 var extensions = map[string]string{
 	"image/jpeg": ".jpg", "image/svg+xml": ".svg", "image/x-icon": ".ico", "text/plain": ".txt", "text/markdown": ".md", "text/javascript": ".js",
 	"audio/mpeg": ".mp3", "audio/x-wav": ".wav", "audio/mp4": ".m4a", "video/quicktime": ".mov", "application/msword": ".doc",

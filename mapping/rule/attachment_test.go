@@ -92,7 +92,7 @@ func TestNoAttachments(t *testing.T) {
 	}
 	got := readAttachments(t, `{"type":"human","id":"../x","content":[{"type":"image","data":"aGk="}]}`)
 	if diff := cmp.Diff([]read{{"attachment.bin", "", "", "hi"}}, got); diff != "" {
-		t.Errorf("an id that is no name (-want +got):\n%s", diff)
+		t.Errorf("an id that is not a name (-want +got):\n%s", diff)
 	}
 }
 

@@ -10,15 +10,15 @@
 //	message               message_*, fault_message
 //	state of LangGraph    langgraph_task
 //
-// Faces, backends, the inspector, the service, stepping, the engine and the store use it. The rules are pure: no I/O,
-// no clock, and the same result for the same log in each process. Start reading at StepFolder, ParseInput and
-// ParseAnswer.
+// Faces, backends, the inspector, the service, stepping, the engine and the store use it. The rules are pure. They do
+// no I/O, read no clock, and yield the same result for the same log in every process. Start reading at StepFolder,
+// ParseInput and ParseAnswer.
 //
 // # Steps
 //
-// A root update is one step. StepFolder decides which step is the last. It holds each until that is certain.
+// A root update is one step. StepFolder decides which step is the last. It holds each step until that is certain.
 //
-// # Presentation of a task/step agent
+// # How a task/step agent is presented
 //
 //   - One node, StepNode: in next, tasks, updates, the metadata of messages and the graph. A graph is requested before
 //     a run, when the names of steps are unknown, so only a fixed name is the same everywhere. A step's own name is
@@ -36,30 +36,31 @@
 //
 // # Conversations
 //
-// A task/step agent receives an input of messages as one conversation. The state, into which the input was merged by
-// id, is split into the request (the input's last human message) and all others, which are the transcript
-// (PartConversation). Without an input, the request is the state's last message if a person wrote it. In the
-// transcript, commands are [Called …] after the agent's text, and their results are lines of Tool. Files in messages
-// become artifacts with the input's event; the engine finds them again by name and bytes.
+// A task/step agent receives an input of messages as one conversation. The input is merged into the state by id.
+// PartConversation then splits the messages into the request, which is the input's last human message, and the
+// transcript, which is all others. Without an input, the request is the state's last message if a person wrote it. In
+// the transcript, commands are written as [Called …] after the agent's text, and their results as lines of Tool. Files
+// in messages become artifacts with the input's event. The engine finds them again by name and bytes.
 //
 // # Questions and answers
 //
 // A question of a task/step agent is one object with the keys of both generations of pages, and describes the accepted
-// answers. An answer is interpreted with its question: for ask_user any plain value is text, since "yes" may be what
-// the agent wants to know; for a request for approval "yes" and similar values are consent. null, "" and an empty list
-// are neither and are refused, except for a step without a body from a task/step client, for which the agent also gets
-// nothing. A refusal (422, or 409 if no run waits) contains the pending ids and the accepted forms.
+// answers. The meaning of an answer depends on its question. For ask_user any plain value is text, because "yes" may be
+// the answer to the agent's question. For a request for approval, "yes" and similar values are consent. null, "" and an
+// empty list are neither and are refused. The exception is a step without a body from a task/step client, for which the
+// agent also gets nothing. A refusal (422, or 409 if no run waits) contains the pending ids and the accepted forms.
 //
-// On most pages the chat box is a person's only field. So a message answers ask_user (agents.NAME.answer_by_message).
-// It stays an ordinary message with its id and files, which the agent receives before the step, with their names in the
-// text. A file or a link without text is an answer, too: its name is the text. Other messages that the thread lacks are
-// sent before the answer, except results of the open call, which the answer replaces (BesideAnswer). With mere consent
-// they cannot be sent, which X-Apbridge-Unsupported reports. A message never gives approval by itself: it begins a new
-// task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers any open question.
+// On most pages the chat box is the only input field. A message therefore answers ask_user
+// (agents.NAME.answer_by_message). It stays an ordinary message with its id and files, which the agent receives before
+// the step, with their names in the text. A file or a link without text is also an answer, with its name as the text.
+// Other messages that the thread lacks are sent before the answer, except results of the open call, which the answer
+// replaces (BesideAnswer). They cannot be sent with an answer that is only consent; X-Apbridge-Unsupported then reports
+// them. A message by itself never gives approval. It begins a new task, as in LangGraph, unless it is sent as run.start
+// of the streaming protocol, which answers any open question.
 //
-// Questions of a graph are passed on unchanged. The ids of their answers are checked, and the values against
-// response_schema: LangGraph's servers silently ignore an unknown id, and the graph fails on a wrong value.
-// command.goto: "__end__" is the only goto for a task/step agent. It drops the question in a run without a step, and
+// Questions of a graph are passed on unchanged. The ids in their answers are checked, and the values are checked
+// against response_schema, because LangGraph's servers silently ignore an unknown id and the graph fails on a wrong
+// value. The only command.goto for a task/step agent is "__end__". It drops the question in a run without a step, and
 // does not allow input. A run without input continues after a stop that its client requested (interrupt_before), as in
 // LangGraph. Any other goto is handled by the graph; LangGraph in JavaScript accepts __end__ at a question and asks
 // again.

@@ -8,13 +8,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// keyFault is the member with the reason of a failed run, in additional_kwargs.apbridge of the message about it, and in
-// a v1 step's additional_output.
+// keyFault is the member with the reason why a run failed, in additional_kwargs.apbridge of the message about it, and
+// in a v1 step's additional_output.
 const keyFault = "error"
 
 // FaultUpdate returns the update with a message about a failed run, for the state of a task/step agent's thread,
-// because some pages show nothing but messages. It is not a step, and is written with the end of the run. It is not
-// sent to the agent later, see SaysFault.
+// because some pages show nothing but messages. It is not a step, and is written with the end of the run. The message
+// is never sent to the agent; see SaysFault.
 func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
 	w := new(rawjson.Writer).Open('{').Key(keyFault).Open('{')
 	mark := w.Key("type").Text(fault.Code).Key("message").Text(fault.Message).Key("run_id").Text(runID).Close('}').Close('}').Bytes
@@ -28,8 +28,8 @@ func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
 
 func faultID(runID string) string { return mapping.MessageID(runID, keyFault) }
 
-// SaysFault reports whether a message of a state comes from a FaultUpdate. The agent did not write it. A step that
-// reports a failure is different.
+// SaysFault reports whether a message of a state comes from a FaultUpdate, so that the agent did not write it. It
+// returns false for a step that reports a failure.
 func SaysFault(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
@@ -39,7 +39,7 @@ func SaysFault(message json.RawMessage) bool {
 	return run != "" && state.IDOfMessage(message) == faultID(run)
 }
 
-// FaultOf returns the reason of a failed run from a FaultUpdate, or "" for any other event.
+// FaultOf returns the reason for a run's failure from a FaultUpdate, or "" for any other event.
 func FaultOf(ev *mapping.Event) string {
 	if !isEndUpdate(ev) {
 		return ""

@@ -38,8 +38,9 @@ const (
 // fileTime is the format of times in a file object: UTC, in milliseconds.
 const fileTime = "2006-01-02T15:04:05.000Z"
 
-// EncodeFile returns the value of values.files["/"+path]: in style object {content, encoding: utf-8|base64, mimeType,
-// created_at, modified_at}, in style string only the text. Content that is not text is an object in either style.
+// EncodeFile returns the value of values.files["/"+path]. In style object it is {content, encoding: utf-8|base64,
+// mimeType, created_at, modified_at}, in style string only the text. Content that is not text is an object in either
+// style.
 func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMessage {
 	text := utf8.Valid(content) && bytes.IndexByte(content, 0) < 0
 	if style == FileString && text {
@@ -57,8 +58,8 @@ func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMes
 	return w.Close('}').Bytes
 }
 
-// EncodeReference returns the value for a file whose bytes are outside of the state, at url or nowhere (""):
-// {artifact_id, url, size, mimeType, created_at, modified_at}.
+// EncodeReference returns the value for a file whose bytes are outside of the state: {artifact_id, url, size, mimeType,
+// created_at, modified_at}. url is "" if clients cannot get the bytes.
 func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	var w rawjson.Writer
 	w.Open('{').Key("artifact_id").Text(a.ID)
@@ -70,7 +71,7 @@ func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// octets is clients' type of a file of unknown type.
+// octets is the type that clients send for a file of unknown type.
 const octets = "application/octet-stream"
 
 // writeFileFacts gives text of unknown type a text type, because agents that check it would not show the content to
@@ -87,10 +88,10 @@ func writeFileFacts(w *rawjson.Writer, a mapping.Artifact, text bool) {
 	w.Key("modified_at").Text(a.ModifiedAt.UTC().Format(fileTime))
 }
 
-// DecodeFiles reads values.files, or a delta of it, in every form that is in use: path to a string, to {content:
-// [lines]}, to {content, encoding}, to {content, mimeType}, to {artifact_id}, or to null for a deletion. Unreadable
-// entries are skipped and named in bad. Of two entries with the same canonical path the later counts. Anything but an
-// object has no files.
+// DecodeFiles reads values.files, or a delta of it. The value of a path may be a string, {content: [lines]}, {content,
+// encoding}, {content, mimeType}, {artifact_id}, or null for a deletion. Unreadable entries are skipped and named in
+// bad. If two entries have the same canonical path, the later one counts. It returns no files for anything but an
+// object.
 func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 	entries, err := rawjson.Members(files)
 	if err != nil {
@@ -125,8 +126,8 @@ func FilesAt(f *state.Fold, path string) []File {
 	return nil
 }
 
-// ChangedFiles returns the files that are new or different in after, and as Deleted those that it lacks. Either fold
-// may be nil. Unreadable entries are named in bad, as by DecodeFiles.
+// ChangedFiles returns the files that are new or different in after. Files that after lacks are marked as Deleted.
+// Either fold may be nil. Unreadable entries are named in bad, as by DecodeFiles.
 func ChangedFiles(before, after *state.Fold) (list []File, bad []string) {
 	was, now := filesOf(before), filesOf(after)
 	if was == now || was.Len() == 0 && now.Len() == 0 {
@@ -165,7 +166,7 @@ func filesOf(f *state.Fold) *rawjson.Object {
 	return &rawjson.Object{}
 }
 
-var errFileShape = errors.New("its content has no known shape")
+var errFileShape = errors.New("its content has an unknown form")
 
 func decodeFile(path string, b json.RawMessage) (File, error) {
 	clean, err := CleanPath(path)
@@ -256,8 +257,8 @@ func joinLines(b json.RawMessage) ([]byte, error) {
 	return out, nil
 }
 
-// byteObject reads JavaScript's JSON of bytes: {type: "Buffer", data: […]} of a Buffer, {"0": 104, "1": 105 …} of a
-// Uint8Array.
+// byteObject reads bytes as JavaScript writes them to JSON: {type: "Buffer", data: […]} for a Buffer, {"0": 104, "1":
+// 105 …} for a Uint8Array.
 func byteObject(b json.RawMessage) ([]byte, error) {
 	object, err := rawjson.ParseObject(b)
 	if err != nil {

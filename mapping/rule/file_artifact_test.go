@@ -103,7 +103,7 @@ func FuzzDecodeFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, bad := DecodeFiles(b)
 		if len(list)+len(bad) > 0 && !json.Valid(b) {
-			t.Errorf("files in what is no JSON: %s", b)
+			t.Errorf("files in invalid JSON: %s", b)
 		}
 		for _, file := range list {
 			if clean, err := CleanPath(file.Path); err != nil || clean != file.Path {

@@ -13,17 +13,17 @@ const maxPath = 1024
 
 // CleanPath returns the canonical path of an artifact: no leading "/" or "./", "/" between parts. It removes one
 // leading "/" and refuses "//x". It refuses, with an *Error of class Invalid, paths that could leave a folder or name a
-// device: "..", drives, backslashes, NUL and control characters, invalid UTF-8, empty names, names that end with a dot
-// or a space, reserved device names, more than 1024 bytes. Percent-encoding is not decoded.
+// device. They contain "..", drives, backslashes, NUL and control characters, invalid UTF-8, empty names, names that
+// end with a dot or a space, reserved device names, or more than 1024 bytes. Percent-encoding is not decoded.
 func CleanPath(p string) (string, error) {
 	if len(p) > maxPath {
 		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
 	}
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
-		return "", badPath(p, "it holds control characters or bytes that are no text")
+		return "", badPath(p, "it contains control characters or bytes that are not text")
 	}
 	if strings.Contains(p, `\`) {
-		return "", badPath(p, "it holds a backslash; parts are separated by /")
+		return "", badPath(p, "it contains a backslash; parts are separated by /")
 	}
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
@@ -41,9 +41,9 @@ func CleanPath(p string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// badPart returns the fault of one part of a path, or "".
+// badPart returns the reason why a part of a path cannot be used, or "".
 func badPart(part string) string {
-	// Windows drops dots and spaces at the end of a name, which would then be another file's.
+	// Windows drops dots and spaces at the end of a name, which could then name another file.
 	bare := strings.TrimRight(part, ". ")
 	switch {
 	case part == "":
@@ -90,7 +90,7 @@ func badPath(p, why string) *mapping.Error {
 
 // ArtifactPath returns the canonical path of an artifact with a file_name and relative_path: relative_path itself if
 // its last part is file_name, otherwise folder and name. The v1 document does not define which of the two relative_path
-// is, and agents do both. A trailing "/" makes it a folder; "" and "." are the root. The result, and the errors, are
+// is, and agents differ. A trailing "/" makes it a folder; "" and "." are the root. The result, and the errors, are
 // those of CleanPath.
 func ArtifactPath(fileName, relativePath string) (string, error) {
 	switch {

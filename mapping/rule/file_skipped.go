@@ -12,11 +12,11 @@ const (
 	// keySkipped is the member with the skipped files, in additional_kwargs.apbridge of a step's message, and in a v1
 	// step's additional_output.
 	keySkipped = "skipped_files"
-	maxSkipped = 100 // maximum number named by one step
+	maxSkipped = 100 // maximum number of files that a step names
 )
 
-// withSkipped adds the list of skipped files to a step's additional output, an object or nil. Existing entries stay,
-// since the agent may be a bridge, too.
+// withSkipped adds the list of skipped files to a step's additional output, an object or nil. Existing entries are
+// kept, because the agent may itself be a bridge.
 func withSkipped(additional json.RawMessage, files []mapping.SkippedFile) json.RawMessage {
 	if len(files) == 0 {
 		return additional

@@ -54,8 +54,8 @@ func TestSkippedFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLastAnswerBesideSkippedFiles checks that a message which only names files is not the agent's last answer.
-func TestLastAnswerBesideSkippedFiles(t *testing.T) {
+// TestLastAnswerIgnoresSkippedFiles checks that a message that only names files is not the agent's last answer.
+func TestLastAnswerIgnoresSkippedFiles(t *testing.T) {
 	t.Parallel()
 	fold := foldOf(t, `{"messages":[`+ai("1", "the answer", "{}")+`,`+ai("2", "", `{"apbridge":{"skipped_files":[]}}`)+`]}`)
 	if got := lastAnswer(fold); got != "the answer" {

@@ -24,7 +24,7 @@ func FuzzParseInput(f *testing.F) {
 		}
 		for _, b := range append(append(in.Messages, in.Raw, in.Delta()), RoleMessages(in.Messages)...) {
 			if !json.Valid(b) {
-				t.Errorf("ParseInput(%q, %q) gives %q, which is no JSON", input, messages, b)
+				t.Errorf("ParseInput(%q, %q) = %q, which is not JSON", input, messages, b)
 			}
 		}
 		for _, m := range in.Messages {

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// CheckpointMetadata returns the metadata of a checkpoint in the form of LangGraph's thread state. Searches match it,
-// too. It is {source, step, parents, thread_id, run_id, as_node} merged over the agent's own metadata of the
-// checkpoint, merged over the facts of its run. A checkpoint without a run has no run_id. Only an update with a node
-// named by a client has as_node.
+// CheckpointMetadata returns the metadata of a checkpoint in the form of LangGraph's thread state, which searches also
+// match. It consists of the facts of the checkpoint's run, overridden by the agent's own metadata, overridden by
+// {source, step, parents, thread_id, run_id, as_node}. A checkpoint without a run has no run_id. Only an update with a
+// node named by a client has as_node.
 func CheckpointMetadata(threadID string, c mapping.Checkpoint) json.RawMessage {
 	own := new(rawjson.Writer).Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step))
 	own.Key("parents").Literal("{}").Key("thread_id").Text(threadID)
@@ -41,10 +41,10 @@ func MadeByRun(id string) json.RawMessage {
 // mostFacts is the maximum size of RunFacts in bytes.
 const mostFacts = 16 << 10
 
-// RunFacts returns the part of a checkpoint's metadata about its run, which LangGraph's servers store with each
-// checkpoint: the plain values of its configurable, the earlier checkpoint at which it began, its metadata, and its
-// attempt. Credentials of the configurable are omitted. Members that would exceed 16 KiB are also omitted, because every
-// checkpoint stores the facts.
+// RunFacts returns the metadata that LangGraph's servers store about a run with each of its checkpoints: the plain
+// values of its configurable, the earlier checkpoint at which it began, its metadata, and its attempt. Credentials of
+// the configurable are omitted. Members that would exceed 16 KiB are also omitted, because every checkpoint stores the
+// facts.
 func RunFacts(r *mapping.Run) json.RawMessage {
 	var facts rawjson.Object
 	fits := func(name rawjson.Quoted, value json.RawMessage) bool {
@@ -56,7 +56,7 @@ func RunFacts(r *mapping.Run) json.RawMessage {
 		}
 	}
 	_ = rawjson.EachMember(rawjson.Get(r.Options.Config, "configurable"), func(name rawjson.Quoted, value json.RawMessage) {
-		if fits(name, value) && isPlainFact(name.Text(), value) { // a long value is not copied to look for credentials
+		if fits(name, value) && isPlainFact(name.Text(), value) { // in this order, because isPlainFact copies the value
 			put(name, value)
 		}
 	})
@@ -89,12 +89,19 @@ func UpdateFacts(thread json.RawMessage) json.RawMessage {
 // placeKeys are members of a configurable that name the checkpoint at which a run begins.
 var placeKeys = []string{"checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
-// AgentMetadata returns an agent's metadata of a checkpoint without the named members. The metadata may contain a run's
-// configurable. Its credentials are omitted, and so is the place where the run began, which has ids of the agent.
+// AgentMetadata returns an agent's metadata for a checkpoint without the named members. The metadata may contain a
+// run's configurable. Its credentials are omitted, and so is the checkpoint at which the run began, which has ids of
+// the agent.
 func AgentMetadata(metadata json.RawMessage, names ...string) json.RawMessage {
 	return without(metadata, func(name string, value json.RawMessage) bool {
 		return slices.Contains(names, name) || slices.Contains(placeKeys, name) || isCredential(name, value)
 	})
+}
+
+// WithoutCredentials returns an agent's metadata of a checkpoint within its graph without the credentials of a run's
+// configurable. The place stays, because clients send it back to the agent.
+func WithoutCredentials(metadata json.RawMessage) json.RawMessage {
+	return without(metadata, isCredential)
 }
 
 // without returns an object without the members that drop selects, or an empty one for anything else.

@@ -10,7 +10,7 @@ import (
 )
 
 // InnerTokens reports whether a run's frames of inner graphs were requested only for their tokens. LangGraph's mode
-// messages has the tokens of all graphs. The bridge derives it from messages-tuple, which only has those of the
+// messages has the tokens of all graphs. The bridge derives it from messages-tuple, which has only the tokens of the
 // outermost graph (@langchain/langgraph from 1.5). Servers of LangGraph for JavaScript omit events of inner graphs if
 // frames of inner graphs are requested. If a run has both modes, the tokens are in its events. See EventTokens.
 func InnerTokens(o *mapping.RunOptions) bool {

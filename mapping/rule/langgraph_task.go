@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// StateTasks returns the state tasks at a checkpoint in the form of LangGraph's thread state. If nothing comes next, it
-// is []. Otherwise there is one for each state task of a graph that asks, or the one task of an opaque agent's node,
-// with the fault that ended its run and its questions. The task of a graph within which a question was asked names the
-// graph's checkpoints. fault and open may be nil.
+// StateTasks returns the state tasks at a checkpoint in the form of LangGraph's thread state. If there is no next node,
+// the list is empty. Otherwise it has one entry for each state task of a graph that asks, or the single task of an
+// opaque agent's node. Each has its questions and the fault that ended the run. If a question was asked within an inner
+// graph, its task names that graph's checkpoints. fault and open may be nil.
 func StateTasks(threadID, checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
 	if len(next) == 0 {
 		return json.RawMessage("[]")
@@ -28,7 +28,7 @@ func StateTasks(threadID, checkpointID string, next []string, fault *mapping.Fau
 	return w.Close(']').Bytes
 }
 
-// byTask groups questions by the state tasks that ask them, in at least one list.
+// byTask groups questions by the state tasks that ask them. It returns at least one list.
 func byTask(open []mapping.Interrupt) [][]mapping.Interrupt {
 	if len(open) == 0 {
 		return [][]mapping.Interrupt{nil}
@@ -74,8 +74,8 @@ func graphOf(asks []mapping.Interrupt) string {
 	return ""
 }
 
-// AgentTasks returns an agent's state tasks with the bridge's own knowledge of them: why the run failed, and at the
-// head of a thread which questions are open.
+// AgentTasks returns an agent's state tasks with the data that only the bridge has: the run's failure and, at the head
+// of a thread, the open questions.
 func AgentTasks(ours, theirs json.RawMessage, head bool) json.RawMessage {
 	list := rawjson.ElementsOf(theirs)
 	if len(list) == 0 {
@@ -118,7 +118,7 @@ func withMember(object json.RawMessage, name string, value json.RawMessage) json
 // EndNode is the target of a goto to the end of a graph.
 const EndNode = "__end__"
 
-// IsEnd reports whether a goto only leads to the end of a graph.
+// IsEnd reports whether the only target of a goto is the end of the graph.
 func IsEnd(to json.RawMessage) bool {
 	if list, err := rawjson.Elements(to); err == nil && len(list) == 1 {
 		to = list[0]
@@ -127,8 +127,8 @@ func IsEnd(to json.RawMessage) bool {
 	return node == EndNode
 }
 
-// InterruptList returns open questions in the form for clients: [{id, value, …}, …], [] for none. It is also the value
-// of "__interrupt__".
+// InterruptList returns open questions in the form for clients, [{id, value, …}, …], which is also the value of
+// "__interrupt__".
 func InterruptList(open []mapping.Interrupt) json.RawMessage {
 	var w rawjson.Writer
 	WriteInterrupts(&w, open)
@@ -144,7 +144,7 @@ func WriteInterrupts(w *rawjson.Writer, open []mapping.Interrupt) {
 	w.Close(']')
 }
 
-// WriteInterrupt writes one question, with the other members of its graph.
+// WriteInterrupt writes one question with the other members that its graph sent.
 func WriteInterrupt(w *rawjson.Writer, in mapping.Interrupt) {
 	w.Open('{').Key("id").Text(in.ID).Key("value").Raw(in.Value, "null")
 	if in.When != "" {

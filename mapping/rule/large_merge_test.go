@@ -14,7 +14,7 @@ import (
 const large = 16 << 10
 
 // Large objects are merged like small ones.
-func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
+func TestLargeObjectsMergeLikeSmallOnes(t *testing.T) {
 	t.Parallel()
 	padded := func(more string) string {
 		return `{"a": 1,"pad":"` + strings.Repeat("x", large) + `",` + more + `"b":null,"configurable":{"c":1,"n":null},"\u0064":4}`
@@ -41,7 +41,7 @@ func TestLargeObjectsMergeAsSmallOnesDo(t *testing.T) {
 }
 
 // The options of a run survive a round trip, and keep characters that encoding/json escapes.
-func TestOptionsOfARunReadBack(t *testing.T) {
+func TestRunOptionsRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := mapping.RunOptions{Resume: asRaw(`"<&>"`), Input: asRaw(`{"a": "<"}`), Config: asRaw(`{}`), MaxSteps: 3, Asked: []mapping.Interrupt{{ID: "q", Value: asRaw(`1`)}}}
 	b, err := want.JSON()

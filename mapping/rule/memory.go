@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Limits of the name of an item. LangGraph documents none. Names are a user's id and a few words, for which these are
-// generous.
+// Limits on the name of an item. LangGraph documents none. Typical names consist of a user's id and a few words, so
+// these limits are generous.
 const (
 	MostLabels = 32   // of a namespace
 	LabelBytes = 256  // of a label
@@ -20,13 +20,13 @@ const (
 // the other writers of a SQLite file, and an item with many words takes 12 ms.
 const MostWrites = 100
 
-// CheckKey refuses, with an *Error of class Invalid, an invalid key of an item.
+// CheckKey returns an *Error of class Invalid if an item cannot have this key.
 func CheckKey(key string) error {
 	if key == "" {
 		return mapping.InvalidAt("key", "must not be empty")
 	}
 	if len(key) > KeyBytes {
-		return mapping.InvalidAt("key", "has %d bytes; %d are allowed", len(key), KeyBytes)
+		return mapping.InvalidAt("key", "has %d bytes; at most %d are allowed", len(key), KeyBytes)
 	}
 	if !mapping.IsText(key) {
 		return mapping.InvalidAt("key", "must be UTF-8 without U+0000")
@@ -34,21 +34,21 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckNamespace refuses, with an *Error of class Invalid, an invalid namespace of an item: the root, one with a label
-// that is empty, contains a dot or is too long, or one with too many labels.
+// CheckNamespace returns an *Error of class Invalid if an item cannot have this namespace. It refuses the root, a label
+// that is empty, contains a dot or is too long, and too many labels.
 func CheckNamespace(ns []string) error {
 	if len(ns) == 0 {
 		return mapping.InvalidAt("namespace", "an item needs a namespace of at least one label")
 	}
 	if len(ns) > MostLabels {
-		return mapping.InvalidAt("namespace", "has %d labels; %d are allowed", len(ns), MostLabels)
+		return mapping.InvalidAt("namespace", "has %d labels; at most %d are allowed", len(ns), MostLabels)
 	}
 	for _, label := range ns {
 		if label == "" || strings.Contains(label, ".") {
-			return mapping.InvalidAt("namespace", "the label %.64q is not allowed: labels are not empty and hold no dots", label)
+			return mapping.InvalidAt("namespace", "the label %.64q is not allowed; labels must not be empty or contain dots", label)
 		}
 		if len(label) > LabelBytes {
-			return mapping.InvalidAt("namespace", "a label has %d bytes; %d are allowed", len(label), LabelBytes)
+			return mapping.InvalidAt("namespace", "a label has %d bytes; at most %d are allowed", len(label), LabelBytes)
 		}
 		if !mapping.IsText(label) {
 			return mapping.InvalidAt("namespace", "labels must be UTF-8 without U+0000")
@@ -57,8 +57,8 @@ func CheckNamespace(ns []string) error {
 	return nil
 }
 
-// MatchNamespace reports whether ns begins with prefix and ends with suffix, label by label. "*" matches any one label.
-// The two may overlap.
+// MatchNamespace reports whether ns begins with prefix and ends with suffix, label by label. "*" matches any single
+// label. Prefix and suffix may overlap.
 func MatchNamespace(ns, prefix, suffix []string) bool {
 	if len(prefix) > len(ns) || len(suffix) > len(ns) {
 		return false
@@ -82,10 +82,10 @@ type TemplateValues struct {
 	Principal    string          // the id of the key of the run's caller, or ""
 }
 
-// ExpandNamespace expands a template of memory.namespaces: labels separated by "/", in which {metadata.key} and
-// {configurable.key} are replaced by a string or number of these, {key} by that of either, configurable first, and
-// {principal.id} by the id of the principal. ok is false if a value is missing or the result is not a namespace. Then
-// nothing is remembered.
+// ExpandNamespace expands a template of memory.namespaces, which has labels separated by "/". {metadata.key} and
+// {configurable.key} are replaced by a string or number from these objects, {key} by one from either, configurable
+// first, and {principal.id} by the id of the principal. If a value is missing or the result is not a namespace, ok is
+// false and nothing is remembered.
 func ExpandNamespace(template string, values TemplateValues) (ns []string, ok bool) {
 	for label := range strings.SplitSeq(template, "/") {
 		label, ok := values.expand(label)
@@ -139,8 +139,8 @@ type MemoryWrite struct {
 }
 
 // MemoryWrites reads additional_output.memory of a step: a list of {namespace, key, value}, where a null value deletes
-// the item. A missing memory is an empty list. If an entry is invalid, it returns an *Error of class Invalid, and
-// nothing of the list may be written.
+// the item. If memory is missing, the list is empty. If an entry is invalid, it returns an *Error of class Invalid, and
+// no entry may be written.
 func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 	memory := rawjson.Get(additional, "memory")
 	if rawjson.IsNull(memory) {
@@ -151,7 +151,7 @@ func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 		return nil, mapping.InvalidAt("additional_output.memory", "must be a list of {namespace, key, value}")
 	}
 	if len(list) > MostWrites {
-		return nil, mapping.InvalidAt("additional_output.memory", "has %d changes; %d are allowed", len(list), MostWrites)
+		return nil, mapping.InvalidAt("additional_output.memory", "has %d changes; at most %d are allowed", len(list), MostWrites)
 	}
 	out := make([]MemoryWrite, len(list))
 	for i, e := range list {
@@ -168,7 +168,7 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	for _, label := range labels {
 		text, ok := rawjson.Text(label)
 		if !ok {
-			return w, mapping.InvalidAt("additional_output.memory", "labels of a namespace are strings")
+			return w, mapping.InvalidAt("additional_output.memory", "labels of a namespace must be strings")
 		}
 		w.Namespace = append(w.Namespace, text)
 	}
@@ -187,7 +187,7 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	case rawjson.Kind(val) == '{':
 		w.Value = val
 	case !rawjson.IsNull(val):
-		return w, mapping.InvalidAt("additional_output.memory", "the value of an item is an object")
+		return w, mapping.InvalidAt("additional_output.memory", "the value of an item must be an object")
 	}
 	return w, nil
 }

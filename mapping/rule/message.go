@@ -77,7 +77,7 @@ func parseMessage(b json.RawMessage, at place) (message, error) {
 	case '{':
 		return parseMessageObject(b, at)
 	}
-	return message{}, mapping.InvalidAt(at.String(), "a message is an object, a [role, content] pair or a string")
+	return message{}, mapping.InvalidAt(at.String(), "a message must be an object, a [role, content] pair or a string")
 }
 
 func parsePair(b json.RawMessage, at place) (message, error) {
@@ -105,26 +105,26 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	return m, checkContent(m, at)
 }
 
-// checkRole refuses, in a request, a role that LangChain does not know (langchain_core/messages/utils.py,
+// checkRole refuses a role in a request that LangChain does not know (langchain_core/messages/utils.py,
 // _create_message_from_message_type). Such a message would have no speaker, and a run would begin without a request. A
 // removal must name its message.
 func checkRole(m message, at place) error {
 	if m.kind == typeRemove && m.id == "" {
-		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
+		return mapping.InvalidAt(at.String(), "a removal needs the id of the message to remove")
 	}
 	if slices.Contains(messageRoles, m.kind) {
 		return nil
 	}
 	if near := mapping.Misspelt(m.kind, messageRoles); near != "" {
-		return mapping.InvalidAt(at.String(), "%s is no role of a message. Did you mean %s?", m.kind, near)
+		return mapping.InvalidAt(at.String(), "%s is not a message role. Did you mean %s?", m.kind, near)
 	}
 	last := len(messageRoles) - 1
-	return mapping.InvalidAt(at.String(), "%.40q is no role of a message. Use %s or %s.", m.kind, strings.Join(messageRoles[:last], ", "), messageRoles[last])
+	return mapping.InvalidAt(at.String(), "%.40q is not a message role. Use %s or %s.", m.kind, strings.Join(messageRoles[:last], ", "), messageRoles[last])
 }
 
 var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", typeRemove}
 
-// messageOf reads the members of a message object. role takes precedence; type may then have another meaning
+// messageOf reads the members of a message object. role takes precedence, because type may then have another meaning
 // ("message").
 func messageOf(b json.RawMessage) (m message, err error) {
 	var role, kind string
@@ -150,8 +150,8 @@ func messageOf(b json.RawMessage) (m message, err error) {
 	return m, err
 }
 
-// takeBlocks uses content_blocks as the content of a message without one. LangChain's classes are serialised so if
-// their output_version is v1.
+// takeBlocks uses content_blocks as the content of a message that has none. LangChain serialises its classes this way
+// if their output_version is v1.
 func (m *message) takeBlocks() {
 	if blocks := m.rest.Get("content_blocks"); m.content == nil && rawjson.Kind(blocks) == '[' {
 		m.content = blocks
@@ -186,7 +186,7 @@ func checkContent(m message, at place) error {
 	case rawjson.IsNull(m.content) && m.kind != typeHuman && m.kind != typeSystem:
 		return nil
 	default:
-		return mapping.InvalidAt(at.String(), "the content of a message is a string or a list of parts")
+		return mapping.InvalidAt(at.String(), "the content of a message must be a string or a list of parts")
 	}
 }
 
@@ -234,7 +234,7 @@ func (m message) json() json.RawMessage {
 const normalSize = 160
 
 func (m message) writeTo(w *rawjson.Writer) {
-	if m.kind == typeRemove { // with the content that LangChain requires of every message
+	if m.kind == typeRemove { // LangChain requires content in every message
 		w.Open('{').Key("content").Text("").Key("id").Text(m.id).Key("type").Text(m.kind).Close('}')
 		return
 	}
@@ -315,7 +315,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	return rawjson.WithMember(values, state.KeyMessages, messages)
 }
 
-// RoleMessages returns messages as WriteRoleMessage writes them, without anything that is not a message.
+// RoleMessages returns messages as WriteRoleMessage writes them. Anything that is not a message is omitted.
 func RoleMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
@@ -327,9 +327,9 @@ func RoleMessages(messages []json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// WriteRoleMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema Message):
-// role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for anything
-// else.
+// WriteRoleMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema Message),
+// with role (user, assistant, system or tool) instead of type, content, id and metadata. It writes nothing if b is not
+// a message.
 func WriteRoleMessage(w *rawjson.Writer, b json.RawMessage) {
 	m, err := parseMessage(b, place{state.KeyMessages, -1})
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 
 // This file handles the tool calls of ai messages.
 
-// calls returns the tool calls of an ai message in LangChain's form, {name, args, id, type}, and those with invalid
-// arguments. A message in OpenAI's form has {id, type, function: {name, arguments}} in their place, or in
-// additional_kwargs, as older versions of LangChain did (langchain_core/messages/utils.py, convert_to_messages;
-// messages/ai.py). nil means unchanged.
+// calls converts the tool calls of an ai message to LangChain's form, {name, args, id, type}, and separates those with
+// invalid arguments. A message in OpenAI's form has {id, type, function: {name, arguments}} instead, either in
+// tool_calls or, in older versions of LangChain, in additional_kwargs (langchain_core/messages/utils.py,
+// convert_to_messages; messages/ai.py). A nil result means unchanged.
 func (m message) calls() (calls, invalid json.RawMessage) {
 	list, _ := rawjson.Elements(m.rest.Get("tool_calls"))
 	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
-	if len(list)+len(refused) == 0 { // otherwise a message that comes back would have its calls twice
+	if len(list)+len(refused) == 0 { // otherwise a message that is sent back would have its calls twice
 		list, _ = rawjson.Elements(rawjson.Get(m.rest.Get("additional_kwargs"), "tool_calls"))
 	}
 	if !slices.ContainsFunc(list, isFunctionCall) {
@@ -45,7 +45,8 @@ func isFunctionCall(call json.RawMessage) bool {
 	return rawjson.Kind(rawjson.Get(call, "name")) != '"' && rawjson.Kind(rawjson.Get(rawjson.Get(call, "function"), "name")) == '"'
 }
 
-// functionArgs returns the arguments of such a call, which are the JSON text of an object, or nil if they are invalid.
+// functionArgs returns the arguments of a call in OpenAI's form, where they are the JSON text of an object. It returns
+// nil if they are invalid.
 func functionArgs(call json.RawMessage) json.RawMessage {
 	args := rawjson.Get(rawjson.Get(call, "function"), "arguments")
 	if text, ok := rawjson.Text(args); ok {

@@ -47,7 +47,7 @@ func TestCallsOfMessages(t *testing.T) {
 			t.Errorf("%s: invalid_tool_calls %s, want %s", name, got, c.invalid)
 		}
 		if got := WithCalls(m, ""); got != c.line {
-			t.Errorf("%s: told as %q, want %q", name, got, c.line)
+			t.Errorf("%s: shown as %q, want %q", name, got, c.line)
 		}
 	}
 }

@@ -38,8 +38,8 @@ func (s messageSource) place(i int) place {
 	return place{s.name, i}
 }
 
-// normalMessages normalises messages and gives ids to those without one. delta is the object {messages} of which they
-// are slices, so that they need memory only once. spoken is the content of the last human message.
+// normalMessages normalises messages and gives ids to those without one. The messages are slices of delta, the object
+// {messages}, so that they are in memory only once. spoken is the content of the last human message.
 func normalMessages(idBase string, sources ...messageSource) (list []json.RawMessage, delta, spoken json.RawMessage, err error) {
 	count, size := 0, 0
 	for _, s := range sources {
@@ -100,17 +100,17 @@ func (d *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
 	return d.list, d.w.Close(']').Close('}').Bytes
 }
 
-// CheckMessages refuses too many messages in a request. most 0 allows any number. A list is counted with Elements,
-// before it is read.
+// CheckMessages returns an error if a request has more than most messages. If most is 0, any number is allowed. Count a
+// list with CountElements before reading it.
 func CheckMessages(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_messages",
-			"The request brings %d messages, and limits.messages of this bridge allows %d. Send fewer at a time.", n, most)
+			"The request has %d messages, and limits.messages of this bridge is %d. Send fewer at a time.", n, most)
 	}
 	return nil
 }
 
-// inputName returns the name for the id of message i of n.
+// inputName returns the name from which the id of message i of n is derived.
 func inputName(i, n int) string {
 	if n == 1 {
 		return "input"

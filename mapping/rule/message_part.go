@@ -12,7 +12,7 @@ import (
 
 // This file reads the parts of a message's content. Files have the forms of LangChain's content blocks of both
 // generations (source_type; data, url, fileId), OpenAI's chat and responses (image_url, file, input_audio; input_file),
-// Anthropic's (source), Google's (media) and AG-UI's (binary). They only differ in names.
+// Anthropic's (source), Google's (media) and AG-UI's (binary). They differ only in names.
 
 // part is an element of a content, merged with the object of its file.
 type part struct {
@@ -39,7 +39,7 @@ func eachPart(message json.RawMessage, visit func(part)) {
 // inner are the members of a part with its file, in any of the forms.
 var inner = []string{"image_url", "file", "source", "input_audio", "audio", "video_url", "metadata"}
 
-// facts are the members of a part, and of the objects within it, that describe a file.
+// facts are the members that describe a file, in a part and in the objects within it.
 var facts = []string{
 	"data", "base64", "file_data", "image", "text", "url", "image_url", "video_url", "file_url", "fileUri", "file_uri", "id", "file_id", "fileId",
 	"mime_type", "mimeType", "media_type", "mediaType", "format", "filename", "file_name", "name", "title", "source_type",
@@ -61,7 +61,7 @@ func partOf(b json.RawMessage) (p part) {
 // isText reports whether parts of a kind are text.
 func isText(kind string) bool { return kind == "text" || kind == "input_text" || kind == "output_text" }
 
-// addMember records the texts among the members. Outer ones take precedence.
+// addMember records the members with text. Outer ones take precedence.
 func (p *part) addMember(b json.RawMessage, outer bool) {
 	var within []json.RawMessage
 	_ = rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
@@ -141,7 +141,7 @@ func isDataURL(quoted json.RawMessage) bool {
 	return len(quoted) > len(dataScheme) && strings.EqualFold(string(quoted[1:1+len(dataScheme)]), dataScheme)
 }
 
-// holding returns the attachment with its encoded bytes. source is "text" if they are text.
+// holding returns the attachment with its encoded bytes. source is "text" if they are plain text.
 func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	a.written = written
 	if source == "text" {
@@ -153,7 +153,7 @@ func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	}
 	head, _, found := bytes.Cut(rawjson.Quoted(written).Bytes(), []byte(","))
 	if !found {
-		return a // "data:" alone is not base64, and refused as such
+		return a // "data:" alone is refused because it is not base64
 	}
 	a.skip = len(head) + 1
 	media := string(head[len(dataScheme):])
@@ -168,7 +168,7 @@ func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	return a
 }
 
-// mediaType returns the media type of a file if it is valid. An audio format ("wav") is the second part of one.
+// mediaType returns the media type of a file if it is valid. An audio format ("wav") becomes its subtype.
 func mediaType(said, kind, format string) string {
 	said = strings.ToLower(strings.TrimSpace(said))
 	if said == "" && kind == "input_audio" && format != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// ArtifactID returns the id of the artifact under a canonical path of a thread. Writing a path again keeps its id.
+// ArtifactID returns the id of the artifact at a canonical path of a thread. It depends only on the two, so writing a
+// path again keeps the id.
 func ArtifactID(threadID, path string) string { return mapping.MessageID(threadID, "artifact:"+path) }
 
 // NodeDelta is one node's part of an update.
@@ -19,8 +20,8 @@ type NodeDelta struct {
 	Delta json.RawMessage
 }
 
-// NodeDeltas splits the data of an update event by node. An update of several nodes has their names joined by "+" as
-// its node and {name: delta} as its data, in the same order. The same form is used for a node with "+" in its name. Any
+// NodeDeltas splits the data of an update event by node. In an update of several nodes, the node is their names joined
+// by "+", and the data is {name: delta} in the same order. The same form is used for a node with "+" in its name. Any
 // other data is one delta.
 func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	whole := []NodeDelta{{node, data}}

@@ -12,7 +12,7 @@ import (
 const (
 	askUser  = "ask_user" // asks the user; also the name of a step that asks, for agents whose SDK drops additional_output
 	finish   = "finish"   // ends the task; needs no approval
-	carryOn  = "continue" // the question of approval "step" after each step; agents do not use it
+	carryOn  = "continue" // the question after each step with approval "step"; agents do not use it
 	argument = "answer"   // of ask_user: the field that a page shows for the person's text
 )
 
@@ -34,13 +34,13 @@ func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval)
 	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: q.json()}}
 }
 
-// asksByName reports whether the step's name and output are a question. A name that only copies the step's input does
-// not count.
+// asksByName reports whether the step asks the user by its name. A name that only copies the step's input does not
+// count.
 func asksByName(s mapping.StepInfo) bool {
 	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)
 }
 
-// askArgs returns the arguments of ask_user. Because of the empty answer, pages show a field for it.
+// askArgs returns the arguments of ask_user. They include an empty answer, so that pages show a field for it.
 func askArgs(question string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("question").Text(question).Key(argument).Text("").Close('}').Bytes
 }
@@ -56,9 +56,9 @@ type request struct {
 }
 
 // json returns one object with the keys of both generations of pages: HITLRequest of LangChain 1.x (action_requests,
-// review_configs) and the HumanInterrupt before it (action_request, config). Agent Inbox reads arguments for args, and
-// deep-agents-ui the names of a review in camel case. Ignoring is never offered, because a task/step agent cannot leave
-// a question open.
+// review_configs) and its predecessor HumanInterrupt (action_request, config). Agent Inbox reads arguments instead of
+// args, and deep-agents-ui reads the members of a review in camel case. Ignoring is never offered, because a task/step
+// agent cannot leave a question open.
 func (q request) json() json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("action_requests").Open('[').Open('{').Key("name").Text(q.Action).Key("action").Text(q.Action)
@@ -85,8 +85,8 @@ func (q request) decisions() (list []string) {
 	return list
 }
 
-// requestIn reads the value that stepQuestion wrote. Earlier versions wrote a list of one HumanInterrupt, which a
-// database may still have.
+// requestIn reads a value written by stepQuestion. Earlier versions wrote a list of one HumanInterrupt, which a
+// database may still contain.
 func requestIn(value json.RawMessage) (q request, ok bool) {
 	cards := humanInterrupts(value)
 	if len(cards) != 1 {
@@ -131,9 +131,9 @@ func rawObject(key string, val json.RawMessage) json.RawMessage {
 	return w.Open('{').Key(key).Raw(val, "null").Close('}').Bytes
 }
 
-// QuestionText returns the text of a question for a person: a string itself, a HumanInterrupt's question or
-// description, an object's question, message, text, prompt or description, otherwise compact JSON. Several questions in
-// one payload are separated by a blank line.
+// QuestionText returns the text of a question for display: a string itself, a HumanInterrupt's question or description,
+// an object's question, message, text, prompt or description, or else compact JSON. Several questions in one payload
+// are separated by a blank line.
 func QuestionText(value json.RawMessage) string {
 	if text, ok := rawjson.Text(value); ok {
 		return text
@@ -162,7 +162,7 @@ func cardText(card json.RawMessage) string {
 	return firstText(card, "description")
 }
 
-// joinTexts returns the compact JSON of the whole if a part has no text.
+// joinTexts joins the texts of the parts. It returns the compact JSON of the whole if a part has no text.
 func joinTexts(list []json.RawMessage, text func(json.RawMessage) string, whole json.RawMessage) string {
 	texts := make([]string, len(list))
 	for i, e := range list {
@@ -182,8 +182,8 @@ func firstText(object json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// humanInterrupts returns the cards of a payload: an object with action_request, or a list of such. It returns nil for
-// any other payload.
+// humanInterrupts returns the cards of a payload that is an object with action_request or a list of such objects. It
+// returns nil for any other payload.
 func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{value}
 	if rawjson.Kind(value) == '[' {

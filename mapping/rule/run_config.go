@@ -10,13 +10,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// MergeConfig returns the config of an assistant merged with that of a request: member by member, those of configurable
-// one by one. null is ignored. Either may be nil or null. The result is nil if both are.
+// MergeConfig returns the config of an assistant with the members of a request's config. The members of configurable
+// are merged individually. Members that are null are ignored. Either config may be nil or null. The result is nil if
+// both are.
 func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "configurable")
 }
 
-// MergeContext does the same for context, whose members are not merged further.
+// MergeContext is like MergeConfig, but merges only top-level members.
 func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
@@ -24,8 +25,8 @@ func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 // mostThreadConfig is the maximum size of ThreadConfig in bytes.
 const mostThreadConfig = 16 << 10
 
-// ThreadConfig returns the config of a thread after a run was created on it, as LangGraph's servers do. The thread's
-// config overrides the assistant's, and the request's overrides both. assistant and request are results of
+// ThreadConfig returns the config that a thread has after a run was created on it, as on LangGraph's servers. The
+// thread's config overrides the assistant's, and the request's overrides both. assistant and request are results of
 // LastingConfig. If the new config would exceed 16 KiB, the thread keeps its old one.
 func ThreadConfig(thread, assistant, request json.RawMessage) json.RawMessage {
 	all, err := MergeConfig(assistant, thread)
@@ -74,7 +75,7 @@ func MadeFor(agent, assistantID string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
 }
 
-// MadeForAssistant returns the part of that metadata which names the assistant.
+// MadeForAssistant returns the part of that metadata that names the assistant.
 func MadeForAssistant(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
 }
@@ -84,7 +85,7 @@ func MadeByCron(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("cron_id").Text(id).Close('}').Bytes
 }
 
-// MadeForTask is MadeFor for a task's own thread, with a mark of its origin.
+// MadeForTask is MadeFor for a task's own thread, with a mark that identifies the task.
 func MadeForTask(agent, assistantID, taskID string) json.RawMessage {
 	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(taskID).Close('}').Bytes
 	metadata, _ := rawjson.WithMember(MadeFor(agent, assistantID), "apbridge", mark) // it is an object
@@ -100,7 +101,7 @@ func StepLimit(config json.RawMessage) int {
 	return max(0, limit)
 }
 
-// mergeOver merges the members of over into base. If both have the member deep, it is merged itself.
+// mergeOver merges the members of over into base. If both have the member named deep, its members are merged too.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
 	if rawjson.IsNull(base) && rawjson.IsNull(over) {
 		return nil, nil

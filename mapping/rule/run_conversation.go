@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// PartConversation splits the messages of a state into which the input was merged by id: into the request, which is the
-// last human message of the input (nil if it has none), and all others that an opaque agent receives. Messages of the
-// input after the request are among the others. Without an input the request is the last message of a person, if
-// nothing has answered it: then an answer or a failed run is repeated.
+// PartConversation splits the messages of a state into which the input was merged by id. request is the last human
+// message of the input, or nil. earlier are all other messages that an opaque agent receives, including messages of the
+// input after the request. Without messages in the input, for example when a failed run is repeated, request is the
+// state's last message if a person wrote it.
 func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
 	merged = Conversational(merged)
 	at := in.requestAmong(merged)
@@ -66,12 +66,11 @@ func (in *Input) request() json.RawMessage {
 	return nil
 }
 
-// placeholder begins the ids of tool messages that Agent Chat UI and pages derived from it add themselves, so that
-// every tool call has an answer (ensure-tool-responses.ts).
+// placeholder is the prefix of the ids of tool messages that Agent Chat UI and pages derived from it add, so that every
+// tool call has a result (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational returns the messages without those that nobody wrote: placeholders, removals of other messages, and
-// messages about failed runs.
+// Conversational returns the messages without placeholders, removals of other messages, and messages about failed runs.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {
 		return messages
@@ -88,7 +87,8 @@ func isPlaceholder(message json.RawMessage) bool {
 }
 
 // BesideAnswer returns the messages that are passed on with an answer: all except results of the open call. That call
-// is the question, which the answer answers. Pages mark it as cancelled when a person types instead (assistant-ui).
+// is the question, so the answer is its result. Pages such as assistant-ui add a result that marks it as cancelled if
+// the user types instead.
 func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
 		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
@@ -96,8 +96,8 @@ func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	})
 }
 
-// messageLine returns a message as a line of a transcript, or "" if it is empty. text is the text of its content. No
-// line of it begins with a heading of the prompt.
+// messageLine returns a message as lines of a transcript, or "" if it is empty. text is the text of its content. No
+// returned line begins with a heading of the prompt.
 func messageLine(message json.RawMessage, text string) string {
 	text = WithCalls(message, text)
 	if text == "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTellingAnInput checks that a new task receives an input on a thread completely and once.
-func TestTellingAnInput(t *testing.T) {
+// TestNewTaskGetsInputOnce checks that a new task receives the input on a thread completely and only once.
+func TestNewTaskGetsInputOnce(t *testing.T) {
 	t.Parallel()
 	const ada = `{"type":"human","id":"1","content":"my name is Ada"},{"type":"ai","id":"2","content":"Hello Ada"}`
 	for name, c := range map[string]struct {

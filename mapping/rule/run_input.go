@@ -9,30 +9,30 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Input is the input of a run in normal form (dialects: Agent Protocol RunCreate.input and .messages; LangGraph run
-// payload "input").
+// Input is the input of a run in normal form. It comes from RunCreate.input and .messages of the Agent Protocol, or
+// from "input" in LangGraph's payload.
 type Input struct {
 	Messages []json.RawMessage          // complete messages with type, content and id
-	Text     string                     // of the last human message, for a task/step agent
+	Text     string                     // text of the last human message, for a task/step agent
 	HasText  bool                       // whether Text is set
 	Files    map[string]json.RawMessage // input.files, by path as given; see CheckFiles
 	Other    json.RawMessage            // remaining keys of an input object, or nil
 	Raw      json.RawMessage            // for a thread/run agent: an object, or null
 
-	delta   json.RawMessage // {messages}, of which Messages are slices; nil without any
+	delta   json.RawMessage // {messages}, of which Messages are slices; nil if there are none
 	further int             // number of Messages that were sent separately from the input
-	single  bool            // the input's messages were a single one, not a list
+	single  bool            // the input had a single message instead of a list
 }
 
 // textKeys are searched, in this order, for the text of an input object without messages.
 var textKeys = [...]string{"input", "message", "prompt", "query", "question", "task", "text"}
 
 // ParseInput reads input and, for the Agent Protocol, messages. If both are given, messages follow those of the input,
-// and an input that is not an object counts as {"input": …}. null and absent are the same.
+// and an input that is not an object is treated as {"input": …}. null is the same as absent.
 //
-// Without messages the text is the input itself if it is a string, else the first string under input, message, prompt,
-// query, question, task or text, else the input as compact JSON without its files. It becomes one human message. An
-// empty text only becomes a message if it was sent as one. Messages without an id get MessageID(idBase, "input"), or
+// Without messages the text is the input itself if it is a string, or the first string under input, message, prompt,
+// query, question, task or text, or the input as compact JSON without its files. The text becomes one human message. An
+// empty text becomes a message only if it was sent as one. Messages without an id get MessageID(idBase, "input"), or
 // "input/1", "input/2" … if there are several. An error is an *Error of class Invalid.
 //
 // Raw is the original input object. Messages of the Agent Protocol, and inputs that are not objects, are added to it in
@@ -81,7 +81,7 @@ func (in *Input) setMessage(idBase string) {
 	in.Messages, in.delta = w.done()
 }
 
-// inputParts has the parts of an input object as slices of its text. Of duplicate names the later value counts.
+// inputParts holds the parts of an input object as slices of its text. If a name is repeated, the last value counts.
 type inputParts struct {
 	text     json.RawMessage // the whole object
 	messages json.RawMessage
@@ -125,7 +125,7 @@ func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase str
 	return inputOf(parts, own, given, idBase)
 }
 
-// inputOf builds an Input of messages and the other members.
+// inputOf builds an Input from messages and the other members.
 func inputOf(parts *inputParts, own messageSource, given []json.RawMessage, idBase string) (in *Input, err error) {
 	in = &Input{further: len(given), single: own.one}
 	var spoken json.RawMessage
@@ -150,8 +150,8 @@ func inputOf(parts *inputParts, own messageSource, given []json.RawMessage, idBa
 	return in, nil
 }
 
-// words returns the text of an input object without messages: that of a member, or all members except its files as
-// compact JSON.
+// words returns the text of an input object that has no messages: the text of the first member in textKeys that is a
+// string, with the member's name, or all members except the files as compact JSON.
 func (p *inputParts) words() (member, text string) {
 	for i, key := range textKeys {
 		if text, ok := rawjson.Text(p.said[i]); ok {
@@ -164,8 +164,8 @@ func (p *inputParts) words() (member, text string) {
 	return "", rawjson.CompactText(p.rest(""))
 }
 
-// rest returns the object without its messages, its files and the member of the text, or the same object if it has none
-// of them.
+// rest returns the object without its messages and files, and without the member named said unless that is "". If there
+// is nothing to remove, it returns the same bytes.
 func (p *inputParts) rest(said string) json.RawMessage {
 	if p.messages == nil && p.files == nil && said == "" {
 		return rawjson.Trim(p.text)
@@ -181,7 +181,7 @@ func (p *inputParts) filesKey() string {
 	return state.KeyFiles
 }
 
-// takeRest sets the files, and the rest of the object besides the messages and the member of the text.
+// takeRest sets Files, and sets Other to the members besides messages, files and the member named said.
 func (in *Input) takeRest(p *inputParts, said string) {
 	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
@@ -196,7 +196,7 @@ func (in *Input) takeRest(p *inputParts, said string) {
 	}
 }
 
-// withMessages returns an input object with all messages in normal form after its other members.
+// withMessages returns an input object with its other members followed by messages, all in normal form.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
 	_ = w.Open('{').Without(object, state.KeyMessages) // read before
@@ -213,7 +213,7 @@ func inputText(input json.RawMessage) (string, error) {
 	return rawjson.CompactText(input), nil
 }
 
-// Delta returns the input as an update of the state of an opaque agent: {messages, files}; never nil.
+// Delta returns the input as an update of an opaque agent's state: {messages, files}. It never returns nil.
 func (in *Input) Delta() json.RawMessage {
 	if in.delta != nil && len(in.Files) == 0 {
 		return in.delta
@@ -233,8 +233,9 @@ func (in *Input) Delta() json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// CheckFiles refuses, with an *Error of class Invalid, input files that cannot be artifacts: invalid paths, or content
-// of an unknown form. It is for agents without their own state. Other agents define their files themselves.
+// CheckFiles returns an *Error of class Invalid if an input file cannot be an artifact, because its path is invalid or
+// its content has an unknown form. It is for agents without their own state. Other agents define the form of their
+// files themselves.
 func (in *Input) CheckFiles() error {
 	for _, path := range sortedKeys(in.Files) {
 		if err := checkFile(path, in.Files[path], "the input"); err != nil {
@@ -261,16 +262,16 @@ func CheckStatedFiles(files json.RawMessage) error {
 	return nil
 }
 
-// CheckFileCount refuses too many files in a request. most 0 allows any number.
+// CheckFileCount returns an error if a request has more than most files. If most is 0, any number is allowed.
 func CheckFileCount(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_files",
-			"The request brings %d files along, and limits.max_files_per_request of this bridge allows %d. Send fewer at a time.", n, most)
+			"The request has %d files, and limits.max_files_per_request of this bridge is %d. Send fewer at a time.", n, most)
 	}
 	return nil
 }
 
-// CountFiles returns the number of files in values of a state, or 0 if they are unreadable.
+// CountFiles returns the number of files in the values of a state, or 0 if they are unreadable.
 func CountFiles(values json.RawMessage) (n int) {
 	files, err := rawjson.Lookup(values, state.KeyFiles)
 	if err == nil {

@@ -103,22 +103,22 @@ func TestParseInputRefuses(t *testing.T) {
 		{`{"messages":[["user"]]}`, ``, "input.messages[0]"},
 		{`{"messages":[{"role":"user"}]}`, ``, "input.messages[0]: the content"},
 		{`{"messages":7}`, ``, "input.messages"},
-		{``, `[{"role":"usr","content":"a"}]`, "messages[0]: usr is no role of a message. Did you mean user?"},
-		{`{"messages":["a",{"type":"hmuan","content":"b"}]}`, ``, "input.messages[1]: hmuan is no role of a message. Did you mean human?"},
+		{``, `[{"role":"usr","content":"a"}]`, "messages[0]: usr is not a message role. Did you mean user?"},
+		{`{"messages":["a",{"type":"hmuan","content":"b"}]}`, ``, "input.messages[1]: hmuan is not a message role. Did you mean human?"},
 		{`{"messages":[["asistant","b"]]}`, ``, "Did you mean assistant?"},
 		{`{"messages":{"role":"sytem","content":"b"}}`, ``, "Did you mean system?"},
-		{``, `[{"role":"nonsense","content":"a"}]`, `messages[0]: "nonsense" is no role of a message. Use user, human, assistant, ai, system, developer, tool, function or remove.`},
-		{`{"messages":[{"type":"critic","content":"a"}]}`, ``, `input.messages[0]: "critic" is no role`},
-		{`{"messages":[{"type":"chat","role":"critic","content":"a"}]}`, ``, `"critic" is no role`},
-		{`{"messages":[{"type":"generic","content":"a"}]}`, ``, `"generic" is no role`},
-		{`{"messages":[["BaseMessage","a"]]}`, ``, `"BaseMessage" is no role`},
-		{`{"messages":[{"lc":1,"type":"constructor","id":["ChatMessage"],"kwargs":{"role":"user","content":"a"}}]}`, ``, `"ChatMessage" is no role`},
+		{``, `[{"role":"nonsense","content":"a"}]`, `messages[0]: "nonsense" is not a message role. Use user, human, assistant, ai, system, developer, tool, function or remove.`},
+		{`{"messages":[{"type":"critic","content":"a"}]}`, ``, `input.messages[0]: "critic" is not a message role`},
+		{`{"messages":[{"type":"chat","role":"critic","content":"a"}]}`, ``, `"critic" is not a message role`},
+		{`{"messages":[{"type":"generic","content":"a"}]}`, ``, `"generic" is not a message role`},
+		{`{"messages":[["BaseMessage","a"]]}`, ``, `"BaseMessage" is not a message role`},
+		{`{"messages":[{"lc":1,"type":"constructor","id":["ChatMessage"],"kwargs":{"role":"user","content":"a"}}]}`, ``, `"ChatMessage" is not a message role`},
 		{`{"a":}`, ``, "input cannot be read"},
 		{`[1,]`, ``, "not valid JSON"},
 	} {
 		_, err := ParseInput(asRaw(c.input), asRaw(c.messages), someRun)
 		if e := mapping.Classify(err); e.Class != mapping.Invalid || !strings.Contains(e.Message, c.says) {
-			t.Errorf("ParseInput(%s, %s) = %v, want it to say %q", c.input, c.messages, err, c.says)
+			t.Errorf("ParseInput(%s, %s) = %v, want the text %q", c.input, c.messages, err, c.says)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestNormalValues(t *testing.T) {
 }
 
 // Roles, types and names of LangChain's classes have the same meaning in every form of a message.
-func TestRolesThatAreTaken(t *testing.T) {
+func TestAcceptedRoles(t *testing.T) {
 	t.Parallel()
 	for kind, said := range map[string][]string{
 		"human":    {"user", "human", "HumanMessage", "HumanMessageChunk"},

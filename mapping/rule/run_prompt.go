@@ -28,8 +28,8 @@ func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	return earlier
 }
 
-// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget). dropped reports whether others
-// were omitted.
+// Newest returns the last messages that fit into a budget in bytes. A budget of 0 means PromptBudget. dropped reports
+// whether others were omitted.
 func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dropped bool) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -55,8 +55,8 @@ const (
 // lineWithHeading matches a heading at the beginning of a line, after any line break of Unicode (section 5.8).
 var lineWithHeading = regexp.MustCompile(`(^|[\n\v\f\r\x{85}\x{2028}\x{2029}])(` + historyHeading + `|` + currentHeading + `)`)
 
-// withoutHeadings indents each line of a text that begins with a heading of the prompt, so that an agent does not take
-// it for the request.
+// withoutHeadings indents each line of a text that begins with a heading of the prompt, so that an agent does not
+// mistake it for the request.
 func withoutHeadings(text string) string {
 	if !strings.Contains(text, historyHeading) && !strings.Contains(text, currentHeading) {
 		return text
@@ -64,7 +64,7 @@ func withoutHeadings(text string) string {
 	return lineWithHeading.ReplaceAllString(text, "${1}  ${2}")
 }
 
-// Telling has the parts of a prompt.
+// Telling holds the parts of a prompt.
 type Telling struct {
 	Mode    Transcript
 	Earlier []json.RawMessage // messages before the current request
@@ -74,11 +74,11 @@ type Telling struct {
 	Say func(message json.RawMessage) string
 }
 
-// Prompt returns the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
-// …\nAssistant: …\n\nCurrent request:\n…", with the notes before the conversation. No line of a note or an earlier
-// message begins with a heading. The budget (0: PromptBudget) is used first for the current text, which is always
-// complete, then for the conversation's last message, to which the current text may respond, then for the notes in
-// order, then for earlier messages, newest first.
+// Prompt returns the input of a new task. The first turn is the current text verbatim. Later ones have exactly the form
+// "Conversation so far:\n\nUser: …\nAssistant: …\n\nCurrent request:\n…". Notes precede the conversation. No line of a
+// note or an earlier message begins with a heading. A budget of 0 means PromptBudget. The budget is used first for the
+// current text, which is always complete, then for the conversation's last message, to which the current text may
+// respond, then for the notes in order, then for earlier messages, newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -115,8 +115,8 @@ func linesSize(lines []string) (size int) {
 // promptFrame is the length of the text around the parts of a prompt.
 const promptFrame = len(promptHistory) + len(promptCurrent) + 2
 
-// lines returns the newest lines of the conversation that fit, oldest first, and at most most of them. They are made
-// starting with the newest, so that a long conversation costs no more than its used part.
+// lines returns at most most of the newest lines of the conversation that fit, oldest first. It builds them starting
+// with the newest, so a long conversation costs no more than its used part.
 func (t Telling) lines(size, budget, most int) (lines []string, full int, dropped bool) {
 	if t.Mode == TranscriptNone {
 		return nil, size, false

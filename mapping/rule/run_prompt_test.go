@@ -44,7 +44,7 @@ func TestPrompt(t *testing.T) {
 	}
 	long := strings.Repeat("x", 2*PromptBudget)
 	if got, dropped := (Telling{Earlier: earlier, Current: long}).Prompt(0); got != long || !dropped.Messages {
-		t.Errorf("a long request came out with %d bytes, %v", len(got), dropped)
+		t.Errorf("a long request was read as %d bytes, %v", len(got), dropped)
 	}
 }
 

@@ -7,19 +7,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A run stores its request as one object (mapping.Run.Kwargs), with the members of kwargs of LangGraph's Run. The
-// request of a task's run also has the task's additional_input. Only the functions of this file read or write them. The
-// machine carries the object unchanged.
+// A run stores its request as one object (mapping.Run.Kwargs), with the members of kwargs in LangGraph's Run. The
+// request of a task's run also has the task's additional_input. Only the functions of this file read or write these
+// members. All other code carries the object unchanged.
 
-// The members for the bridge's information to agents about itself and the store: BridgeMember of config.configurable,
-// of context and of additional_input, ItemsMember of additional_input. A client's members with these names do not reach
-// agents.
+// The members in which agents receive information about the bridge and the store: BridgeMember in config.configurable,
+// context and additional_input, and ItemsMember in additional_input. Members with these names in a client's request do
+// not reach agents.
 const (
 	BridgeMember = "apbridge"
 	ItemsMember  = "memory"
 )
 
-// RequestOf returns the stored request of a run with nothing but an input, which may be nil.
+// RequestOf returns the stored request of a run that only has an input, which may be nil.
 func RequestOf(input json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	if input != nil {
@@ -33,8 +33,8 @@ func RequestOfAnswer(said json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes
 }
 
-// RequestAgain returns a stored request with another input, for a new run, without members that only apply to the first
-// one, such as its ids. config and context are those of the request.
+// RequestAgain returns a stored request with another input, for a new run. Members that only apply to the first run,
+// such as its ids, are omitted. config and context are those of the request.
 func RequestAgain(kept, input json.RawMessage) (request, config, context json.RawMessage) {
 	request, _ = rawjson.Without(kept, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
 	config = rawjson.Get(kept, "config")
@@ -83,8 +83,8 @@ func RequestOfStep(additional json.RawMessage, task TaskExtra) json.RawMessage {
 	return request
 }
 
-// WithRun returns the request with the ids of its run in config.configurable, where graphs expect them. If it, its
-// config or its configurable is not an object, it returns an *Error of class Invalid.
+// WithRun returns the request with the ids of its run in config.configurable, where graphs expect them. If the request,
+// its config or its configurable is not an object, it returns an *Error of class Invalid.
 func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	config, err := rawjson.Lookup(request, "config")
 	if err != nil {
@@ -128,8 +128,8 @@ func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err e
 	return input, messages, err
 }
 
-// GivenConfigurable returns the values of a stored request about its user: config.configurable, and the members that
-// only its context has, which LangGraph's clients send instead.
+// GivenConfigurable returns config.configurable of a stored request. Members that only its context has are added,
+// because newer clients of LangGraph send context instead.
 func GivenConfigurable(request json.RawMessage) json.RawMessage {
 	configurable := rawjson.Get(rawjson.Get(request, "config"), "configurable")
 	if both, err := MergeContext(rawjson.Get(request, "context"), configurable); err == nil {
@@ -154,8 +154,8 @@ type TaskExtra struct {
 	Strategy               json.RawMessage // see TaskStrategy
 }
 
-// ReadTaskExtra reads an additional_input. Anything but an object has none of the members. configurable stands for
-// config.configurable, which takes precedence.
+// ReadTaskExtra reads an additional_input. If it is not an object, all members are nil. A member configurable is read
+// as config.configurable, but config.configurable itself takes precedence.
 func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 	var configurable json.RawMessage
 	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
@@ -178,13 +178,13 @@ func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 		return e
 	}
 	base, _ := rawjson.WithMember(nil, "configurable", configurable)
-	if both, err := MergeConfig(base, e.Config); err == nil { // otherwise the config is refused as it is
+	if both, err := MergeConfig(base, e.Config); err == nil { // otherwise the config is refused later
 		e.Config = both
 	}
 	return e
 }
 
-// RequestText returns the text of a stored request for lists: that of its input, else its answer, else "".
+// RequestText returns the text of a stored request for lists: that of its input, or else its answer, or else "".
 func RequestText(request json.RawMessage) string {
 	input, messages, err := GivenInput(request)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Values for a namespace come from config.configurable, then from the context, then from the thread's metadata.
-func TestNamespacesAreOfTheContextToo(t *testing.T) {
+func TestNamespacesFromContext(t *testing.T) {
 	t.Parallel()
 	for kwargs, want := range map[string]string{
 		`{"context":{"user_id":"ada"}}`: "ada", `{"context":{"user_id":"ada"},"config":{"configurable":{"run_id":"r"}}}`: "ada",
@@ -23,7 +23,7 @@ func TestNamespacesAreOfTheContextToo(t *testing.T) {
 }
 
 // Stored requests survive a round trip.
-func TestRequestsAreReadBack(t *testing.T) {
+func TestRequestsRoundTrip(t *testing.T) {
 	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	r := &mapping.Run{ID: "r", ThreadID: "t", Agent: "a", AssistantID: "i"}

@@ -18,7 +18,7 @@ func TestSayInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := in.SayInput(in.Messages[1], name); got != in.Text || unsafe.StringData(got) != unsafe.StringData(in.Text) {
-		t.Errorf("the request is said by %d bytes of their own, want the %d of the input", len(got), len(in.Text))
+		t.Errorf("the text of the request has %d separate bytes, want the %d bytes of the input", len(got), len(in.Text))
 	}
 	for message, want := range map[string]string{
 		string(in.Messages[0]):                            "first",

@@ -20,8 +20,8 @@ type toolCall struct {
 	args     json.RawMessage
 }
 
-// stepCall returns the command that a step proposes, or one with the name "". A last step proposes none, since nothing
-// follows.
+// stepCall returns the command that a step proposes, or one with the name "". A last step proposes none, because
+// nothing follows.
 func stepCall(stepID string, s mapping.StepInfo) toolCall {
 	name, args := proposedCommand(s.Additional)
 	if s.SaysLast {
@@ -40,7 +40,7 @@ func (c toolCall) json() json.RawMessage {
 	return w.Close('}').Close(']').Bytes
 }
 
-// spokenText returns the text of a step for people: its output, or for a step that proposes a command its thought, and
+// spokenText returns the text of a step for display: its output or, if it proposes a command, its thought, followed by
 // its question. told is the result that a separate message contains.
 func spokenText(s mapping.StepInfo, call toolCall, told string) string {
 	text, speak := withoutResult(outputText(s.Output), told), thought(s.Additional)
@@ -90,7 +90,7 @@ type commandResult struct {
 	failed     bool
 }
 
-// Results that are shown differently: a person's text is a separate message.
+// Results that are shown differently, because a person's text is a separate message.
 const (
 	resultAsked  = "The user was asked."
 	resultNotRun = "The command was not run."
@@ -136,7 +136,7 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 }
 
 // PendingToolCall returns the id of the tool call that waits for its result after an event of a task, or "". before is
-// the one that waited before the event.
+// the id of the one that waited before the event.
 func PendingToolCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before

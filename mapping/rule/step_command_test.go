@@ -37,7 +37,7 @@ func shownIn(t *testing.T, ev mapping.Event) (list []shownMessage) {
 
 const listsFiles = `"thoughts":{"speak":"I look."},"use_tool":{"name":"ls","arguments":{"dir":"."}}`
 
-func TestWhatAnAgentWithCommandsSays(t *testing.T) {
+func TestAgentWithCommands(t *testing.T) {
 	t.Parallel()
 	looks := shownMessage{Kind: typeAI, Text: "I look.", Call: "ls", Args: `{"dir":"."}`}
 	result := func(text, status string) shownMessage {
@@ -111,7 +111,7 @@ func TestWhatAnAgentWithCommandsSays(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if said, more := StepSaid(&ev); compacted(said) != compacted(c.step.Output) || compacted(more) != compacted(c.step.Additional) {
-			t.Errorf("%s: what the agent said is read back as %s, %s", name, said, more)
+			t.Errorf("%s: the agent's output is read back as %s, %s", name, said, more)
 		}
 	}
 }
@@ -121,18 +121,18 @@ func TestOpenCall(t *testing.T) {
 	first := StepUpdate(someRun, someTask, 1, mapping.StepInfo{Additional: asRaw(`{` + listsFiles + `}`)}, nil, mapping.ApprovalAuto)
 	open := PendingToolCall("", &first)
 	if want := mapping.StepID(someTask, 1); open != want {
-		t.Fatalf("behind a command %q is open, want %q", open, want)
+		t.Fatalf("after a command %q is open, want %q", open, want)
 	}
 	words := StepUpdate(someRun, someTask, 2, mapping.StepInfo{Output: asRaw(`"x"`)}, nil, mapping.ApprovalAuto)
 	if got := PendingToolCall(open, &words); got != open {
-		t.Errorf("behind a step without a result %q is open", got)
+		t.Errorf("after a step without a result %q is open", got)
 	}
 	done := StepUpdate(someRun, someTask, 3, mapping.StepInfo{Output: asRaw(`"x"`), OpenCall: open, Additional: asRaw(`{"last_action":{"name":"ls","result":"a"}}`)}, nil, mapping.ApprovalAuto)
 	if got := PendingToolCall(open, &done); got != "" {
-		t.Errorf("behind the result %q is open", got)
+		t.Errorf("after the result %q is open", got)
 	}
 	if got := PendingToolCall(open, &mapping.Event{Kind: mapping.KindInput, Data: asRaw(`{"messages":[{"tool_call_id":"` + open + `"}]}`)}); got != open {
-		t.Errorf("behind a page's own answer %q is open", got)
+		t.Errorf("after a page's own result %q is open", got)
 	}
 }
 
@@ -141,18 +141,18 @@ func TestSaysFault(t *testing.T) {
 	failed := FaultUpdate(someRun, mapping.Fault{Code: "upstream_error", Message: "It broke."})
 	said, _ := state.MessagesIn(rawjson.Get(failed.Data, state.KeyMessages))
 	if !SaysFault(said[0]) || MessageText(said[0]) != "Error: It broke." || FaultOf(&failed) != "It broke." {
-		t.Errorf("a failure is told as %s", failed.Data)
+		t.Errorf("a failure is reported as %s", failed.Data)
 	}
 	step := StepUpdate(someRun, someTask, 1, mapping.StepInfo{Output: asRaw(`"Error: x"`), Additional: asRaw(`{"error":{"type":"t","message":"x"}}`)}, nil, mapping.ApprovalAuto)
 	own, _ := state.MessagesIn(rawjson.Get(step.Data, state.KeyMessages))
 	if SaysFault(own[0]) || FaultOf(&step) != "" {
-		t.Errorf("what the agent said of a failure is taken for the run's: %s", step.Data)
+		t.Errorf("the agent's own message of a failure is taken for the run's: %s", step.Data)
 	}
 	if rest := Conversational(append(own, said[0])); len(rest) != 1 || SaysFault(rest[0]) {
 		t.Errorf("%d messages are left", len(rest))
 	}
 	folder := NewStepFolder(someTask, mapping.SteppingFree)
 	if steps := folder.Add(&state.Entry{Event: failed}); len(steps) > 0 || folder.Held() != nil {
-		t.Errorf("a failure's message is the step %v", steps)
+		t.Errorf("the message of a failure is the step %v", steps)
 	}
 }

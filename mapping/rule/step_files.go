@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// FilesUpdate returns the update for changes of a task/step agent's files that belong to no step: after the newest step
-// of a run that ended without a last one. files is the object of changed files or nil. skipped is in a message without
-// text. It is written with the end of the run.
+// FilesUpdate returns the update for changes to a task/step agent's files that belong to no step. They happened after
+// the newest step of a run that ended without a last one. files is the object of changed files, or nil. A message
+// without text names the skipped files. The update is written with the end of the run.
 func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedFile) mapping.Event {
 	delta := new(rawjson.Writer).Open('{')
 	if len(skipped) > 0 {
@@ -38,7 +38,7 @@ func skippedIn(ev *mapping.Event) json.RawMessage {
 	return rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keySkipped)
 }
 
-// skippedAtEnd is skippedIn for all events of a run, including its end.
+// skippedAtEnd returns the skipped files of the FilesUpdate among the events of a run, or nil.
 func skippedAtEnd(told []*state.Entry) json.RawMessage {
 	for i := len(told) - 1; i >= 0 && i >= len(told)-3; i-- {
 		if !isEndUpdate(&told[i].Event) {

@@ -20,8 +20,8 @@ import (
 //	success without a last | one more step, with the newest answer, is the last (endDone)
 //	failure, cancellation  | one more step, with the reason, is the last (end)
 //
-// In mode run only the end and questions make steps. A follow-up run takes the last back (package stepping). Not for
-// concurrent use. The zero value is not ready: use NewStepFolder.
+// In mode run only the end and questions become steps. If a follow-up run begins, the last step no longer counts as
+// last (package stepping). Not safe for concurrent use. The zero value is not ready to use; call NewStepFolder.
 type StepFolder struct {
 	taskID string
 	mode   mapping.Stepping
@@ -61,8 +61,8 @@ func (f *StepFolder) Fork() *StepFolder {
 }
 
 // Add folds the next event of the task's runs, in order, and returns the steps it released, oldest first. Step.Input
-// stays nil, since only the hand-out knows it. Step.Artifacts only have their ID. The entry's folds may be nil; then
-// texts that only the state has are missing.
+// stays nil, because only the hand-out knows it. Step.Artifacts have only their IDs. The entry's folds may be nil;
+// texts that only the state contains are then missing.
 func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	f.collect(&e.Event)
 	switch e.Kind {
@@ -131,8 +131,8 @@ func (f *StepFolder) start(e *state.Entry) []mapping.Step {
 	return out
 }
 
-// news reports whether an ai message is neither older than the run nor the output of an earlier step. A message without
-// an id always is.
+// news reports whether an ai message is new: neither older than the run nor the output of an earlier step. A message
+// without an id is always new.
 func (f *StepFolder) news(id string) bool {
 	if id == "" {
 		return true
@@ -167,8 +167,8 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	return f.keepBack(s)
 }
 
-// agentStep handles a step of a task/step agent. The agent decides whether it is the last. A task/step agent's last
-// step has no question (StepUpdate); the test for one only matters for other backends.
+// agentStep handles a step of a task/step agent. The agent decides whether it is the last. StepUpdate never adds a
+// question to a last step, so the check for one only matters for other backends.
 func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	asks := len(e.Head.Interrupts) > 0
 	f.run.asked = f.run.asked || asks
@@ -222,8 +222,8 @@ func (f *StepFolder) end(e *state.Entry) []mapping.Step {
 	}
 }
 
-// endWaiting asks a question that no event asked. A pause without a question is a step only if a client would otherwise
-// wait forever.
+// endWaiting adds a step for questions that no event asked. A pause without a question is a step only if a client would
+// otherwise wait forever.
 func (f *StepFolder) endWaiting(e *state.Entry, o *mapping.Outcome) []mapping.Step {
 	if !f.run.asked && (len(o.Interrupts) > 0 || f.run.steps == 0) {
 		return f.question(e, o.Interrupts)
@@ -248,7 +248,7 @@ func (f *StepFolder) endDone(e *state.Entry) []mapping.Step {
 	return f.release(&s)
 }
 
-// next returns a step after the held one, with the artifacts written so far.
+// next returns the step after the held one, with the artifacts written so far.
 func (f *StepFolder) next(e *state.Entry) mapping.Step {
 	n := f.count + 1
 	if f.held != nil {
@@ -263,7 +263,7 @@ func (f *StepFolder) next(e *state.Entry) mapping.Step {
 	return s
 }
 
-// keepBack releases the held step, since s proves more work, and holds s.
+// keepBack releases the held step, because s shows that more work followed, and holds s.
 func (f *StepFolder) keepBack(s mapping.Step) []mapping.Step {
 	out := f.release(nil)
 	f.held = &s

@@ -252,7 +252,7 @@ func TestReleaseHeld(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, mapping.SteppingLockstep).start("run1")
 	if s.folder.Release() != nil || s.folder.Held() != nil {
-		t.Error("something is held at the start")
+		t.Error("a step is held at the start")
 	}
 	s.node("plan", "first")
 	if st := s.folder.Release(); st == nil || st.IsLast || st.N != 1 || st.Status != mapping.StepCompleted || s.folder.Count() != 1 {

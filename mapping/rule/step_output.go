@@ -42,8 +42,8 @@ func (u *nodeUpdate) add(node string, delta json.RawMessage) {
 
 func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
 
-// text returns the text of the nodes: new ai messages joined by blank lines, or the update as compact JSON without the
-// contents of its files. news is called once for the id of every ai message with text.
+// text returns the text of the nodes: new ai messages joined by blank lines or, without any, the update as compact JSON
+// without the contents of its files. news is called once for the id of every ai message with text.
 func (u *nodeUpdate) text(news func(id string) bool) string {
 	var texts []string
 	for i := range u.deltas {
@@ -60,7 +60,8 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	return string(rawjson.Compact(u.shown()))
 }
 
-// answerIn returns the text of an ai message. It is "" for any other element and for a message about a failed run.
+// answerIn returns the text of an ai message. It returns "" for any other element, and for a message about a failed
+// run.
 func answerIn(m json.RawMessage) string {
 	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || SaysFault(m) {
 		return ""
@@ -68,7 +69,8 @@ func answerIn(m json.RawMessage) string {
 	return MessageText(m)
 }
 
-// shown returns the update of one node, or of several by name. For an update of nothing but files it has their names.
+// shown returns the update of one node, or of several by name. If an update only changes files, their names are
+// included.
 func (u *nodeUpdate) shown() json.RawMessage {
 	if len(u.nodes) == 1 {
 		return u.delta(0, true)
@@ -87,7 +89,8 @@ func (u *nodeUpdate) byNode(names bool) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// delta returns one node's delta without the contents of its files. names keeps their names if there is nothing else.
+// delta returns one node's delta without the contents of its files. If names is set and there is nothing else, the
+// names of the files are kept.
 func (u *nodeUpdate) delta(i int, names bool) json.RawMessage {
 	o := &u.deltas[i]
 	if o.Len() == 0 {
@@ -160,7 +163,7 @@ func lastAnswer(f *state.Fold) string {
 	return ""
 }
 
-// endFault returns the reason of a run's end that is neither success nor a question.
+// endFault returns the reason why a run ended other than with success or a question.
 func endFault(o *mapping.Outcome) mapping.Fault {
 	switch {
 	case o.Cancelled:
@@ -174,8 +177,8 @@ func endFault(o *mapping.Outcome) mapping.Fault {
 	}
 }
 
-// faultOutput returns the additional output of the step with the reason of a run's end. skipped is a list of skipped
-// files or nil.
+// faultOutput returns the additional output of the step that reports why a run ended. skipped is a list of skipped
+// files, or nil.
 func faultOutput(fault mapping.Fault, skipped json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("error").Open('{').Key("type").Text(fault.Code).Key("message").Text(fault.Message).Close('}')

@@ -11,15 +11,15 @@ import (
 
 // This file presents a task/step agent as a graph of one node.
 
-// StepNode is the node of a task/step agent's graph, in its states, tasks, updates, metadata and in the graph itself.
-// The names of steps are only known later, and are those of their messages.
+// StepNode is the name of the one node of a task/step agent's graph, in states, tasks, updates, metadata and the graph
+// itself. The names of steps are only known later, and become the names of their messages.
 const StepNode = "step"
 
 // StepUpdate returns the update for step n of a task: the delta {messages?, files?} with the ai message StepID(taskID,
-// n), preceded by the result of the last command as a tool message if s.OpenCall waits for it, and, if the step asks,
-// its Interrupts. files is the object of changed files or nil.
+// n) and, if the step asks, its Interrupts. If s.OpenCall waits for the result of the last command, the result precedes
+// the ai message as a tool message. files is the object of changed files, or nil.
 //
-// A step without text that proposes a command or has skipped files also has a message, without text.
+// A step without text has a message, also without text, if it proposes a command or has skipped files.
 //
 // Data in the message is not stored twice: Head.Step has Output only if it differs from the message's text, and
 // Additional only if there is no message. StepSaid reads both.
@@ -40,8 +40,8 @@ func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawM
 	return ev
 }
 
-// stepMessages returns the messages of a step: a result, the agent's text, or both. It removes their data from the
-// step.
+// stepMessages returns the messages of a step: a result, the agent's text, or both. It removes data that the messages
+// contain from the step.
 func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	told := ""
 	if result, ok := lastResult(s.Additional); ok && s.OpenCall != "" {
@@ -65,13 +65,13 @@ func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	case ok && output == text && text != "":
 		s.Output = nil
 	case s.Output == nil && text != "":
-		s.Output = json.RawMessage("null") // the text differs from it
+		s.Output = json.RawMessage("null") // otherwise StepSaid would return the message's text
 	}
 	return append(list, said.json())
 }
 
 // StepSaid returns the original output of a task/step agent's step and its additional output, each nil if absent. The
-// additional output names the skipped files, see SkippedFile.
+// additional output names the skipped files; see SkippedFile.
 func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	if ev.Head.Step == nil {
 		return nil, nil
@@ -98,7 +98,7 @@ func (m *message) note(additional json.RawMessage) {
 	}
 }
 
-// outputText returns a step's output as text: a string itself, nothing for null, and compact JSON for anything else.
+// outputText returns a step's output as text: a string itself, "" for null, and compact JSON for anything else.
 func outputText(output json.RawMessage) string {
 	if text, ok := rawjson.Text(output); ok {
 		return text
@@ -124,8 +124,8 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta returns the human message for a text answer in the state, or nil for an answer that only means
-// "continue".
+// AnswerDelta returns the delta that adds a text answer to the state as a human message. It returns nil for an answer
+// that only means "continue".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {
 		return nil

@@ -159,7 +159,7 @@ func TestStepName(t *testing.T) {
 func TestAnswerDelta(t *testing.T) {
 	t.Parallel()
 	if got := AnswerDelta(someRun, Answer{Continue: true}); got != nil {
-		t.Errorf("going on leaves %s", got)
+		t.Errorf("continuing leaves %s", got)
 	}
 	want := `{"messages":[` + human(mapping.MessageID(someRun, "answer"), "blue") + `]}`
 	if got := string(AnswerDelta(someRun, Answer{Text: "blue"})); got != want {

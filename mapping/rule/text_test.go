@@ -38,13 +38,13 @@ func TestNamesAreText(t *testing.T) {
 		}
 	}
 	if err := (&Input{Files: map[string]json.RawMessage{"a": []byte(`{"content":"x\u0000","mimeType":"text/plain"}`)}}).CheckFiles(); err != nil {
-		t.Errorf("what is in a file: %v", err)
+		t.Errorf("in a file: %v", err)
 	}
 	if _, err := MemoryWrites([]byte(`{"memory":[{"namespace":["a"],"key":"k","value":{"a":"\u0000"}}]}`)); err != nil {
 		t.Errorf("an item's value: %v", err)
 	}
 	if _, ok := ExpandNamespace("users/{id}", TemplateValues{Metadata: []byte(`{"id":"\u0000"}`)}); ok {
-		t.Error("a template makes a namespace that no item can be in")
+		t.Error("a template yields a namespace that no item can have")
 	}
 }
 

@@ -26,8 +26,8 @@ type Topic struct {
 var topicKeys = [...]string{"name", "graph_id", "assistant_id", "apbridge"}
 
 // TopicMetadata returns the metadata of a topic's thread: its name, and the keys of additional_input (an object or
-// nil). A key that the bridge reserves (name, graph_id, assistant_id, apbridge) in additional_input is an *Error of
-// class Invalid.
+// nil). If additional_input has a key that the bridge reserves (name, graph_id, assistant_id, apbridge), it returns an
+// *Error of class Invalid.
 func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, error) {
 	var o rawjson.Object
 	if name != nil {
@@ -40,7 +40,7 @@ func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, e
 	}
 	for _, key := range topicKeys {
 		if rawjson.Get(additional, key) != nil {
-			return nil, mapping.InvalidAt("additional_input", "the key %q is kept by the bridge; a topic's name goes beside additional_input, its agent into the path", key)
+			return nil, mapping.InvalidAt("additional_input", "the key %q is reserved by the bridge; send a topic's name as name, and its agent in the path", key)
 		}
 	}
 	return o.JSON(), nil
@@ -76,7 +76,7 @@ func TopicNamespace(topicID string) []string { return []string{"topics", topicID
 
 // TopicMemory returns a topic's memory for reading: the values of its state other than messages and files, and the
 // items of its namespace under their keys (items of a namespace below it: labels and key joined by "/"). If both have a
-// key, the state's value counts.
+// key, the state's value takes precedence.
 func TopicMemory(values json.RawMessage, topicID string, items []mapping.Item) json.RawMessage {
 	var o rawjson.Object
 	skip := len(TopicNamespace(topicID))
@@ -109,7 +109,8 @@ func TopicMessage(id string, role Role, text string, additional json.RawMessage)
 	return m.json()
 }
 
-// MessageTime returns the creation time, in milliseconds, of a message with an id from NewID, or zero for any other id.
+// MessageTime returns the creation time of a message from its id, with a precision of milliseconds. It returns zero for
+// an id that is not from NewID.
 func MessageTime(id string) time.Time {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
@@ -118,8 +119,8 @@ func MessageTime(id string) time.Time {
 	return time.Unix(u.Time().UnixTime()).UTC().Truncate(time.Millisecond)
 }
 
-// TaskStrategy reads the multitask_strategy of a task. Besides the strategies' names it accepts the words of the Topic
-// RFC ("Interaction Flow", 3), sequence and parallel.
+// TaskStrategy reads the multitask_strategy of a task. In addition to the names of strategies it accepts sequence and
+// parallel from the Topic RFC ("Interaction Flow", 3).
 func TaskStrategy(said string) mapping.Strategy {
 	switch said {
 	case "sequence":

@@ -23,7 +23,7 @@ const outside = -1
 type turn struct {
 	before, messages, after []Interaction
 	last                    string // id of its last ai message; "" during the run
-	present, told           bool   // some of its messages are in the state; it was appended already
+	present, told           bool   // present: some of its messages are in the state; told: it was already appended
 }
 
 // segment is a message without a run, or the place of a run.
@@ -48,7 +48,8 @@ func newDialogue(c Conversation) *dialogue {
 	return d
 }
 
-// claim determines which run added which message: those in the state after the run that were not there before.
+// claim assigns messages to the runs that added them. A run added the messages in the state after it that were not
+// there before.
 func (d *dialogue) claim() {
 	for i, told := range d.Told {
 		if len(told) == 0 {
@@ -77,7 +78,7 @@ func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	return any
 }
 
-// summarise determines what each run adds to its messages.
+// summarise determines the interactions that each run adds to its messages.
 func (d *dialogue) summarise() {
 	for i := range d.Runs {
 		t, told := &d.turns[i], d.Told[i]
@@ -133,7 +134,7 @@ func (d *dialogue) lastWords(run int, f *state.Fold) string {
 	return ""
 }
 
-// asking returns the id of the message of the step that asked, for an agent with its own steps, or else a text that is
+// asking returns the id of the message of the step that asked, for an agent with its own steps, or else "-", which is
 // not an id.
 func asking(told []*state.Entry) string {
 	for i := len(told) - 1; i >= 0; i-- {
@@ -174,8 +175,8 @@ func artifactsOf(told []*state.Entry) []mapping.Artifact {
 	return list
 }
 
-// answer returns the reply to the question that the run answers, if it is not a message of the state. A default answer
-// for a client that never sends one is not included.
+// answer returns the answer with which the run was resumed, unless it is a message of the state or a default answer for
+// a client that never sends one.
 func (d *dialogue) answer(i int) (Interaction, bool) {
 	r := d.Runs[i]
 	id := mapping.MessageID(r.ID, "answer")

@@ -22,7 +22,7 @@ const (
 type Interaction struct {
 	ID               string
 	TopicID          string
-	TaskID           string // the task it belongs to, or that was derived from it; "" for none
+	TaskID           string // the task that it belongs to or that was derived from it; "" if there is none
 	Role             Role
 	Input            *string // text for the agent
 	AdditionalInput  json.RawMessage
@@ -32,8 +32,8 @@ type Interaction struct {
 	CreatedAt        time.Time          // zero if unknown
 }
 
-// Conversation is the source of interactions. Messages are those of the thread's newest state, Tasks and Runs all of
-// the thread's, oldest first, and Told has the entries of each run, nil for one that has not begun.
+// Conversation is the source of interactions. Messages are those of the thread's newest state. Tasks and Runs are all
+// of the thread's, oldest first. Told holds the entries of each run, nil for one that has not begun.
 type Conversation struct {
 	TopicID  string
 	Messages []json.RawMessage
@@ -44,7 +44,8 @@ type Conversation struct {
 
 // Interactions returns the messages of people and systems, the questions, the last message of the agent in each run,
 // and the ends of runs without a message, in the order of the conversation. Inputs of waiting tasks are at the end.
-// Messages of a part of the history that a fork left, and runs all of whose messages are among them, are omitted.
+// Messages in a branch of the history that a fork abandoned are omitted, and so are runs whose messages are all among
+// them.
 func (c Conversation) Interactions() []Interaction {
 	d := newDialogue(c)
 	d.claim()

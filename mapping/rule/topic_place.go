@@ -30,7 +30,7 @@ func (d *dialogue) place() {
 	}
 }
 
-// message returns a message as an interaction. ok is false if it is none.
+// message returns a message as an interaction. ok is false if the message is not shown as one.
 func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	id, kind := state.IDOfMessage(m), messageKind(m)
 	said := Interaction{ID: id, TopicID: d.TopicID}
@@ -53,7 +53,7 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 		return said, id != ""
 	case typeAI:
 		if SaysFault(m) {
-			return said, false // the run's end has it
+			return said, false // reported with the end of the run
 		}
 		said.Role = RoleAgent
 		said.Output, said.AdditionalOutput = ref(MessageText(m)), extra
@@ -79,8 +79,8 @@ func (d *dialogue) complete(said *Interaction, run int) {
 	}
 }
 
-// derived reports whether this is the text of the task that the run began, under another id. A run that was not created
-// for a task has its own as task.
+// derived reports whether said is the text of the task that the run began, under another id. A run that was not created
+// for a task has its own id as task id.
 func (d *dialogue) derived(said *Interaction, run int) bool {
 	if run == outside || d.begun[said.TaskID] != run || d.Runs[run].ID == said.TaskID {
 		return false
@@ -146,8 +146,8 @@ func (d *dialogue) appendOne(out []Interaction, run int) []Interaction {
 	return append(out, t.after...)
 }
 
-// unsaid returns the input of a task whose first run has added no message of a person: it has not begun, or its agent
-// keeps no messages.
+// unsaid returns the input of a task whose first run has added no message of a person, because it has not begun or
+// because its agent keeps no messages.
 func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	id := d.Runs[run].TaskID
 	if d.begun[id] != run {
@@ -161,7 +161,7 @@ func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	return d.pending(d.tasks[id])
 }
 
-// waiting returns the inputs of tasks of which no step was requested.
+// waiting returns the inputs of tasks whose steps were not requested yet.
 func (d *dialogue) waiting() []Interaction {
 	var list []Interaction
 	for _, t := range d.Tasks {

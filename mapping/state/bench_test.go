@@ -32,7 +32,7 @@ func BenchmarkReduce(b *testing.B) {
 					deltas = append(deltas, chatDelta(n+i))
 				}
 				b.ReportAllocs()
-				// Each round appends to the newest fold, like a run. After sixteen it starts over.
+				// Each round appends to the newest fold, like a run. After sixteen rounds it starts over.
 				next, rounds := chat(b, n), 0
 				for b.Loop() {
 					if rounds == len(deltas) {

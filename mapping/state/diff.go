@@ -11,20 +11,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A Diff is the change from one state to the next as a JSON object; parts that would be empty are left out:
+// A Diff is the change from one state to the next as a JSON object. Empty parts are omitted:
 //
 //	{"del":   ["k", …],                            top-level keys that are gone
 //	 "set":   {"k": value, …},                     new keys and replaced values
 //	 "list":  {"k": {"keep": n, "add": [e, …]}},   array: its first n elements, then these
 //	 "merge": {"k": {"del": ["m"], "set": {"m": value}}}}  object: one level deep
 //
-// A key set to null and a key that is gone are different things. Keys that stay keep their place, new ones come after
-// them in the order they are given in; the same holds for the members of merged objects.
+// A key set to null differs from a missing key. Existing keys keep their places, and new ones are appended in the given
+// order. The same applies to the members of merged objects.
 
 // DiffTo returns the encoded difference from f to the full state, and the fold of that state. Top-level keys are
 // compared as bytes, arrays by their common prefix, objects one level deep. A nil diff means that nothing changed. It
-// costs a comparison of the equal parts and a scan of the others. The bytes of full are kept, not copied. The open
-// question stays.
+// compares the equal parts and scans the others. The fold refers to the bytes of full, which must not change. The open
+// question is kept.
 func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
 	b, err := f.become(full)
 	if err != nil {
@@ -36,8 +36,8 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 	return diff, b.fold(), nil
 }
 
-// DiffToReduced is DiffTo for a state that Reduce has made of f. It only costs the changes, because the shared parts of
-// both folds are not read.
+// DiffToReduced is DiffTo for a state that Reduce returned for f. Its cost depends only on the changes, because the
+// shared parts of both folds are not read.
 func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	// Reduce keeps all top-level keys in their places.
 	b := &becoming{f: f, e: reduced.edit(0), kept: slices.Repeat([]bool{true}, len(f.fields))}
@@ -53,7 +53,7 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	return diff, b.e.fold(reduced.asks)
 }
 
-// inOrderOf returns an object whose members that another also has are in that one's order, before all others.
+// inOrderOf returns o with the members that other also has first, in other's order.
 func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	ordered := rawjson.NewObject(o.Len())
 	for _, m := range other.Members() {
@@ -67,13 +67,13 @@ func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	return ordered
 }
 
-// becoming is the transition of a fold to another full state. Fields keep the fold's positions until the end, so that
-// old values are found by position.
+// becoming is the transition of a fold to another full state. Fields keep their positions until the end, so that old
+// values can be found by position.
 type becoming struct {
 	f    *Fold
 	e    *edit
-	kept []bool // which of the fold's fields the full state has
-	gone int    // how many it lacks
+	kept []bool // whether the full state has each of the fold's fields
+	gone int    // number of fields that it lacks
 }
 
 func (f *Fold) become(full json.RawMessage) (*becoming, error) {
@@ -87,7 +87,7 @@ func (f *Fold) become(full json.RawMessage) (*becoming, error) {
 	return b, nil
 }
 
-// addMember reads a member of the full state. Of duplicates the later counts.
+// addMember reads a member of the full state. The last of several duplicates counts.
 func (b *becoming) addMember(text []byte, i int, name rawjson.Quoted) (int, bool) {
 	key := name.Text()
 	at := b.e.find(key)
@@ -156,8 +156,8 @@ func (b *becoming) writeLost(w *rawjson.Writer) {
 	w.Key("del").Array(names)
 }
 
-// changes has the changes of all fields. It is collected before writing, so that a long value is copied once, into a
-// difference of the right length.
+// changes holds the changes of all fields. They are collected before writing, so that a long value is copied only once,
+// into a buffer of the right length.
 type changes struct {
 	fields []field
 	set    []int // positions of the fields with a new value
@@ -166,10 +166,10 @@ type changes struct {
 	join   []rawjson.Member // see JoinTo
 }
 
-// listChange is a field whose first elements stay.
+// listChange is a change of an array whose first elements are kept.
 type listChange struct{ at, keep int }
 
-// note determines the change of the field at a position.
+// note records the change of the field at a position.
 func (c *changes) note(at int, old value) {
 	switch fd := &c.fields[at]; {
 	case old.list != nil && fd.val.list != nil:
@@ -281,7 +281,7 @@ func objectChange(old, now *rawjson.Object) json.RawMessage {
 	return out.done()
 }
 
-// applyDiff returns the fold after a diff. nil changes nothing.
+// applyDiff returns the fold after a diff. A nil diff changes nothing.
 func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(diff) {
 		return f, nil
@@ -312,8 +312,8 @@ func (e *edit) apply(diff json.RawMessage) error {
 	return nil
 }
 
-// partsOf returns the members of an object with the names, in the order of the names, nil for missing ones. It reads
-// the object once, because it may be as large as a state.
+// partsOf returns the values of the named members in the order of names, nil for missing ones. It reads the object only
+// once, because it may be as large as a state.
 func partsOf(b json.RawMessage, names ...string) ([]json.RawMessage, error) {
 	parts := make([]json.RawMessage, len(names))
 	err := rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
@@ -351,7 +351,7 @@ func applyList(e *edit, m rawjson.Member) error {
 	keep, err := strconv.Atoi(string(parts[0]))
 	was := e.get(m.Name).list
 	if err != nil || was == nil || keep < 0 || keep > len(was.elems) {
-		return fmt.Errorf("%s: no list with that many elements", m.Name)
+		return fmt.Errorf("%s: not an array with that many elements", m.Name)
 	}
 	var add []json.RawMessage
 	if parts[1] != nil {
@@ -371,7 +371,7 @@ func applyMerge(e *edit, m rawjson.Member) error {
 	}
 	gone, err := nameSet(parts[0])
 	if err != nil || was == nil {
-		return fmt.Errorf("%s: no object to merge into", m.Name)
+		return fmt.Errorf("%s: not an object to merge into", m.Name)
 	}
 	obj := e.own(was)
 	obj.Drop(gone)
@@ -402,6 +402,6 @@ func nameSet(b json.RawMessage) (map[string]bool, error) {
 func diffError(err error) *mapping.Error {
 	return &mapping.Error{
 		Class: mapping.Internal, Code: mapping.CodeInternal, Err: err,
-		Message: "A logged change of state does not fit the state before it. The database may be damaged.",
+		Message: "A logged change does not fit the state before it. The database may be damaged.",
 	}
 }

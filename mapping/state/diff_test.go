@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestDiffOfAKeyThatStandsThereTwice checks that the later value counts, and that the diff restores the exact bytes of
+// TestDiffOfADuplicateKey checks that the later value counts, and that the diff restores the exact bytes of
 // its state.
-func TestDiffOfAKeyThatStandsThereTwice(t *testing.T) {
+func TestDiffOfADuplicateKey(t *testing.T) {
 	t.Parallel()
 	was, err := NewFold(raw(`{"a":{"m":null}}`))
 	if err != nil {

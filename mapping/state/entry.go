@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Entry is an event for readers: with the state before and after it, and a cache of its encoded forms, so that many
-// readers of one run share an encoding. Safe for concurrent use.
+// Entry is an event for readers. It has the states before and after the event, and a cache of encoded forms that is
+// shared by the readers of a run. Safe for concurrent use.
 type Entry struct {
 	mapping.Event
 	Before, After *Fold
@@ -22,7 +22,7 @@ type encoding struct {
 }
 
 // Encoded returns the bytes that render returns for a key. They are cached from the second reader on, because most runs
-// have only one. Keys are defined by dialects: dialect, mode and namespace view.
+// have only one. Keys are defined by dialects, and consist of dialect, mode and namespace view.
 func (e *Entry) Encoded(key string, render func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEntryEncodesTwiceAtTheMost checks that an entry is encoded for the first reader, and once for all others.
-func TestEntryEncodesTwiceAtTheMost(t *testing.T) {
+// TestEntryEncodesAtMostTwice checks that an entry is encoded for the first reader, and once for all others.
+func TestEntryEncodesAtMostTwice(t *testing.T) {
 	t.Parallel()
 	var e Entry
 	var renders atomic.Int32

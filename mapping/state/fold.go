@@ -36,8 +36,8 @@ const (
 	KeyFiles    = "files"
 )
 
-// NewFold returns a fold of a full state, which must be a JSON object. nil or empty bytes are the empty state. The
-// bytes are kept, not copied.
+// NewFold returns a fold of a full state, which must be a JSON object. If values is empty, so is the state. The fold
+// refers to the bytes, which must not change.
 func NewFold(values json.RawMessage) (*Fold, error) {
 	b, err := (&Fold{}).become(values)
 	if err != nil {
@@ -46,11 +46,11 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 	return b.fold(), nil
 }
 
-// Apply returns the fold after ev. Input events, and updates with Reduce, are merged by Reduce; state events by their
-// Diff. A started event closes the open question, and interrupts open one. After an end, only the question of a run
-// that waits stays open. Other events change nothing and return f.
+// Apply returns the fold after ev. Input events, and updates with Reduce set, are merged by Reduce, and state events by
+// their Diff. A started event closes the open question, and an interrupt opens one. After an end event, a question
+// stays open only if its run waits for the answer. For other events Apply returns f.
 //
-// So the open question of a fold is the newest run's. Questions of other runs of a thread are in
+// The open question of a fold is therefore that of the newest run. Questions of other runs are in
 // mapping.Thread.Interrupts.
 func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	switch ev.Kind {
@@ -71,8 +71,8 @@ func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	}
 }
 
-// ApplyAll applies events one after the other without building the states between them. So many small differences cost
-// no more than their changes.
+// ApplyAll returns the fold after all events. Consecutive differences are applied to one copy of the state, so the cost
+// of each depends only on its changes and not on the size of the state.
 func (f *Fold) ApplyAll(events []mapping.Event) (*Fold, error) {
 	for len(events) > 0 {
 		n := 0
@@ -147,7 +147,7 @@ func (f *Fold) applyEnd(o *mapping.Outcome) *Fold {
 	}
 }
 
-// ask returns the fold with another open question.
+// ask returns the fold with other open questions.
 func (f *Fold) ask(open []mapping.Interrupt) *Fold {
 	if len(open) == 0 && len(f.asks) == 0 {
 		return f
@@ -157,7 +157,7 @@ func (f *Fold) ask(open []mapping.Interrupt) *Fold {
 	return next
 }
 
-// joinInterrupts adds questions to the open ones: parallel nodes of one run may ask one after the other.
+// joinInterrupts adds questions to the open ones, because parallel nodes of a run may ask one after the other.
 func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	out := slices.Clip(open)
 	for _, in := range more {
@@ -169,9 +169,10 @@ func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	return out
 }
 
-// Reduce merges a delta object with the bridge's own reducer, for agents without a state: messages by id (equal
-// replaces, new appends, a removal deletes; see Removes), files by path (null deletes; a leading "/" makes no
-// difference), other keys replaced. A delta that is not an object is an *Error of class Invalid. null changes nothing.
+// Reduce merges a delta object with the bridge's own reducer, for agents without a state. Messages are merged by id: a
+// known id replaces, a new one appends, a removal deletes (see Removes). Files are merged by path: null deletes, and a
+// leading "/" is ignored. Other keys are replaced. A delta that is not an object is an *Error of class Invalid. A null
+// delta changes nothing.
 func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(delta) {
 		return f, nil
@@ -194,7 +195,7 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	return next.fold(f.asks), nil
 }
 
-// reduceValue returns the value of key after a change. It is none for "no change" to a missing key.
+// reduceValue returns the value of key after a change, or none if a missing key stays missing.
 func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	switch {
 	case key == KeyMessages && rawjson.IsNull(change), key == KeyFiles && rawjson.IsNull(change):
@@ -238,7 +239,7 @@ func mergeFiles(old *rawjson.Object, change json.RawMessage) (*rawjson.Object, e
 	return obj, err
 }
 
-// sameFile returns the existing name of the file of m in obj, or else its own.
+// sameFile returns the name under which obj already has the file of m, or else m's own name.
 func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	other := "/" + m.Name
 	if bare, ok := strings.CutPrefix(m.Name, "/"); ok {
@@ -260,7 +261,7 @@ func (f *Fold) JSON() json.RawMessage {
 	return *f.text.Load()
 }
 
-// Once is JSON for a single use. The fold, which may stay in memory for others, does not keep the bytes.
+// Once is JSON for a single use. The fold does not keep the bytes.
 func (f *Fold) Once() json.RawMessage {
 	if b := f.text.Load(); b != nil {
 		return *b
@@ -277,8 +278,8 @@ func (f *Fold) join() []byte {
 	return w.Close('}').Bytes
 }
 
-// Pieces is JSON in parts, for writing. Unlike JSON it builds no copy of the whole. Callers must not change or keep
-// them.
+// Pieces yields the bytes of JSON in parts, for writing. Unlike JSON it builds no copy of the whole. Callers must not
+// change or keep the parts.
 func (f *Fold) Pieces() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if b := f.text.Load(); b != nil {
@@ -327,7 +328,7 @@ func (f *Fold) Messages() []json.RawMessage {
 }
 
 // HasMessage returns a function that reports whether values.messages has a message with an id, or nil if there are no
-// messages. It only keeps the messages in memory, not the rest of the state.
+// messages. The function keeps only the messages in memory, not the rest of the state.
 func (f *Fold) HasMessage() func(id string) bool {
 	l := f.value(KeyMessages).list
 	if l == nil {
@@ -336,8 +337,8 @@ func (f *Fold) HasMessage() func(id string) bool {
 	return func(id string) bool { return l.find(id) >= 0 }
 }
 
-// Object returns the value of key as an object that callers must not change. It returns nil if it is not an object, or
-// if f is nil.
+// Object returns the value of key as an object that callers must not change. It returns nil if the value is not an
+// object, or if f is nil.
 func (f *Fold) Object(key string) *rawjson.Object {
 	if f == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// edit has the fields of a fold while a new fold is built from them.
+// edit holds the fields of a fold while a new fold is built from them.
 type edit struct {
 	fields []field
 	index  *rawjson.Index           // nil while there are few

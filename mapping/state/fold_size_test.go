@@ -76,7 +76,7 @@ func TestStatesOfManyMembers(t *testing.T) {
 		}
 		fresh := mustFold(t, state)
 		if again, err := fresh.Apply(&mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(`{"merge":{"o":{"set":{"new":1}}}}`)}); strings.HasPrefix(state, `{"o"`) && (err != nil || !strings.Contains(string(again.JSON()), `"new":1`)) {
-			t.Errorf("%.40s of %d bytes: a member more: %v", state, len(state), err)
+			t.Errorf("%.40s of %d bytes: with one more member: %v", state, len(state), err)
 		}
 		var pieces strings.Builder
 		for p := range fresh.Pieces() {

@@ -78,7 +78,7 @@ func TestReduce(t *testing.T) {
 			t.Errorf("%s: Size() = %d, JSON() has %d", name, next.Size(), len(next.JSON()))
 		}
 		if got := mustFold(t, c.state).JSON(); string(got) != string(f.JSON()) {
-			t.Errorf("%s: the fold before changed: %s", name, f.JSON())
+			t.Errorf("%s: the previous fold changed: %s", name, f.JSON())
 		}
 	}
 	for _, delta := range []string{`[]`, `1`, `{"messages":[}`, `{"messages":[1,]}`, `{"files":{"a"}}`, `{"x":tru}`} {
@@ -119,10 +119,10 @@ func TestReduceBranches(t *testing.T) {
 		}
 	}
 	if got := string(mid.Messages()[4]); got != `{"id":"m3"}` {
-		t.Errorf("replacing reached an older fold: %s", got)
+		t.Errorf("a replacement changed an older fold: %s", got)
 	}
 	if got, _ := left.Reduce(raw(`{"messages":[{"id":"r5"}]}`)); len(got.Messages()) != 52 {
-		t.Errorf("a message of another branch counts as known")
+		t.Errorf("a message of another branch is treated as known")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestApplyQuestions(t *testing.T) {
 		t.Errorf("state = %s", got)
 	}
 	if next, err := f.Apply(&mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":9}`)}); err != nil || next != f {
-		t.Errorf("an update of an agent with a state of its own changed the fold: %s, %v", next.JSON(), err)
+		t.Errorf("an update of an agent with its own state changed the fold: %s, %v", next.JSON(), err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDiffTo(t *testing.T) {
 	}
 }
 
-func TestDiffIsAboutTheSizeOfTheNews(t *testing.T) {
+func TestDiffSizeIsThatOfTheChange(t *testing.T) {
 	t.Parallel()
 	state := bigState(54_000)
 	f := mustFold(t, state)
@@ -259,7 +259,7 @@ func TestFoldReads(t *testing.T) {
 	}
 }
 
-// An older list only finds its own elements, even for an id that was used again.
+// An older list only finds its own elements, even if an id was used again later.
 func TestOldListFinds(t *testing.T) {
 	t.Parallel()
 	old := newList([]json.RawMessage{raw(`{"id":"a"}`), raw(`{"id":"b"}`), raw(`{"id":"a"}`)})
@@ -275,9 +275,9 @@ func TestOldListFinds(t *testing.T) {
 	}
 }
 
-// Small differences on a large object only cost their changes if the states between are not needed, so a state with
-// many changes is read about as fast as any.
-func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel, because it measures allocations
+// If the states in between are not needed, small differences to a large object cost only their changes. A state with
+// many changes is therefore read about as fast as any other.
+func TestManyDifferencesCostOnlyTheirChanges(t *testing.T) { // not parallel, because it measures allocations
 	files := []byte(`{"files":{`)
 	for n := range 10_000 {
 		files = fmt.Appendf(files, `"/f%d":"x",`, n)

@@ -14,8 +14,8 @@ type value struct {
 	obj  *rawjson.Object // immutable after it was added to a fold
 }
 
-// Arrays and objects with more elements than tinyList and a smaller average size than this stay text. Split, they would
-// need many times their size.
+// Arrays and objects with more elements than tinyList and a smaller average size than this stay text, because split
+// they would need many times their size.
 const (
 	tinyList    = 4096
 	tinyElement = 16 // of an array
@@ -133,8 +133,8 @@ func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 	return rawjson.Scan(b, i)
 }
 
-// matches reports whether the value at i equals old, which is a valid value. A number may continue where a string or
-// object cannot, so the next byte is checked.
+// matches reports whether the value at i equals old, which is a valid value. It also checks the next byte, because a
+// number may continue there.
 func matches(b []byte, i int, old json.RawMessage) bool {
 	end := i + len(old)
 	if len(old) == 0 || end >= len(b) || string(b[i:end]) != string(old) {
@@ -194,9 +194,9 @@ func readObject(b []byte, i int, old value) (value, int, bool) {
 
 // objectReader reads an object whose old value was also an object.
 type objectReader struct {
-	old, obj *rawjson.Object // the same until a change
-	kept     []bool          // which of old's members exist
-	gone     int             // how many do not
+	old, obj *rawjson.Object // identical until the first change
+	kept     []bool          // whether each member of old was read
+	gone     int             // number of members of old that were not read
 }
 
 func (r *objectReader) readMember(b []byte, i int, name rawjson.Quoted) (int, bool) {
@@ -234,7 +234,7 @@ func (r *objectReader) object() *rawjson.Object {
 	return r.obj
 }
 
-// readNewObject reads an object whose old value was none, or the text known.
+// readNewObject reads an object whose old value was none or unsplit text (known).
 func readNewObject(b []byte, i int, known json.RawMessage) (value, int, bool) {
 	if matches(b, i, known) {
 		end := i + len(known)

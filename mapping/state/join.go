@@ -13,12 +13,12 @@ import (
 //	{"join": {"k": {"add": [e, …], "gone": ["id", …]}}}             array: elements with these ids go; these come
 //	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
 //
-// Elements of an array with an id replace the one with the same id, others are appended. A key whose value is no longer
-// an array (object) counts as an empty one.
+// An element of an array with an id replaces the one with the same id. Others are appended. If the current value of the
+// key is not an array (object), it is treated as an empty one.
 
-// JoinTo is DiffTo for a run that may overlap with others. The difference can be applied to any state, and keeps the
-// changes of others. If both changed the same scalar, member or element, the later change counts. An array that did not
-// only grow and whose elements have no ids is replaced as a whole.
+// JoinTo is DiffTo for a run that may overlap with others. The difference can be applied to any state and keeps others'
+// changes. If both changed the same scalar, member or element, the later change counts. An array without ids is
+// replaced as a whole unless elements were only appended.
 func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	b, err := f.become(full)
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	return b.changed((*changes).noteJoin), nil
 }
 
-// noteJoin determines the change of the field at a position in a form that keeps others' changes.
+// noteJoin records the change of the field at a position in a form that keeps others' changes.
 func (c *changes) noteJoin(at int, old value) {
 	var parts json.RawMessage
 	fd := &c.fields[at]
@@ -53,7 +53,7 @@ func (c *changes) noteJoin(at int, old value) {
 
 func sameBytes(a, b json.RawMessage) bool { return string(a) == string(b) }
 
-// listJoin returns the change from one list to the other, or nil if only a replacement is possible.
+// listJoin returns the change from one list to the other, or nil if the list must be replaced.
 func listJoin(old, now *list) json.RawMessage {
 	keep := commonPrefix(old.elems, now.elems)
 	var out change

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// list is an immutable array of raw elements. A list and its extensions share memory: appending to the newest one costs
-// the appended elements, appending to an older one copies. Safe for concurrent use.
+// list is an immutable array of raw elements. A list and its extensions share memory. Appending to the newest one only
+// costs the appended elements; appending to an older one copies it. Safe for concurrent use.
 type list struct {
 	elems []json.RawMessage
 	size  int // bytes of the elements
@@ -103,8 +103,8 @@ func addToIndex(index *rawjson.Index, elems []json.RawMessage, i int) {
 	}
 }
 
-// merge is the reducer of messages: one with a known id replaces, others are appended. A message without an id is
-// always new.
+// merge is the reducer of messages. A message with a known id replaces the existing one, others are appended. A message
+// without an id is always new.
 func (l *list) merge(messages []json.RawMessage) *list {
 	if l.old() {
 		l = newList(slices.Clone(l.elems))
@@ -123,7 +123,7 @@ func (l *list) merge(messages []json.RawMessage) *list {
 	return out.append(fresh.elems)
 }
 
-// findOld is find for an id that may be empty, which no message has.
+// findOld is find for an id that may be empty. An empty id is never found.
 func (l *list) findOld(id []byte) int {
 	if len(id) == 0 || len(l.elems) == 0 {
 		return -1
@@ -172,7 +172,8 @@ func (f *freshMessages) note(at int) {
 	}
 }
 
-// replace returns the list with another element at i. own means that this list has no other user yet.
+// replace returns the list with another element at i. If own is set, this list has no other user yet and is changed in
+// place.
 func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	if string(l.elems[i]) == string(m) {
 		return l

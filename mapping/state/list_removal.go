@@ -7,15 +7,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// RemoveAll is the id of the removal of every message before it (REMOVE_ALL_MESSAGES of langgraph/graph/message.py).
+// RemoveAll is the id of a removal that removes every message before it (REMOVE_ALL_MESSAGES of
+// langgraph/graph/message.py).
 const RemoveAll = "__remove_all__"
 
 // kindRemove is the type of LangChain's RemoveMessage.
 const kindRemove = "remove"
 
 // Removes reports whether a message of a delta is LangChain's RemoveMessage, which removes the message with its id. In
-// logs of older versions such messages have kwargs, as every message did then, and later differences count them as
-// messages. So they still are messages.
+// logs of older versions such messages have additional_kwargs, like all messages, and later differences count them as
+// elements. Removes therefore returns false for them.
 func Removes(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
@@ -24,8 +25,8 @@ func Removes(message json.RawMessage) bool {
 	return kind == kindRemove && rawjson.Get(message, "additional_kwargs") == nil
 }
 
-// reduce is merge with removals, like add_messages in langgraph/graph/message.py, except that the removal of a missing
-// message has no effect: every log must be readable.
+// reduce is merge with removals, like add_messages in langgraph/graph/message.py. Unlike there, removing a missing
+// message has no effect, because every log must be readable.
 func (l *list) reduce(messages []json.RawMessage) *list {
 	if !slices.ContainsFunc(messages, Removes) {
 		return l.merge(messages)
@@ -39,7 +40,7 @@ func (l *list) reduce(messages []json.RawMessage) *list {
 	return l.merge(stay).without(gone)
 }
 
-// partRemovals separates messages from the ids to remove. A message after its own removal stays.
+// partRemovals separates messages from the ids to remove. A message that follows its own removal is kept.
 func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[string]bool) {
 	gone = map[string]bool{}
 	for _, m := range messages {

@@ -2,7 +2,7 @@ package state
 
 import "testing"
 
-// TestReduceRemovals checks that LangChain's RemoveMessage removes messages like add_messages.
+// TestReduceRemovals checks that LangChain's RemoveMessage removes messages as in add_messages.
 func TestReduceRemovals(t *testing.T) {
 	t.Parallel()
 	const three = `{"messages":[{"id":"a"},{"id":"b"},{"v":1}]}`
@@ -24,7 +24,7 @@ func TestReduceRemovals(t *testing.T) {
 			t.Errorf("%s: %s of %d bytes, %v; want %s", name, after.JSON(), after.Size(), err, c.want)
 		}
 		if string(before.JSON()) != c.state {
-			t.Errorf("%s: the fold before is %s", name, before.JSON())
+			t.Errorf("%s: the previous fold is %s", name, before.JSON())
 		}
 		diff, _ := before.DiffToReduced(after)
 		if got, err := before.applyDiff(diff); err != nil || string(got.JSON()) != c.want {

@@ -63,7 +63,7 @@ func TestReduceFromSnapshot(t *testing.T) {
 				t.Fatalf("%s on %s: %s live, %s from a snapshot, %v", delta, text, next.JSON(), again.JSON(), err)
 			}
 			if rebuilt := (&Fold{fields: before.fields, size: before.size}).JSON(); string(rebuilt) != text {
-				t.Fatalf("%s changed the fold before it from %s to %s", delta, text, rebuilt)
+				t.Fatalf("%s changed the previous fold from %s to %s", delta, text, rebuilt)
 			}
 			f = next
 		}
@@ -109,13 +109,13 @@ func TestApplyAll(t *testing.T) {
 			t.Fatalf("%s, %v, want %s", got.JSON(), err, live.JSON())
 		}
 		if again := before.edit(0).fold(nil); string(again.JSON()) != was {
-			t.Fatalf("the fold before became %s, it was %s", again.JSON(), was)
+			t.Fatalf("the previous fold became %s, it was %s", again.JSON(), was)
 		}
 	})
 }
 
 // The difference to a reduced fold equals the one to its text.
-func TestDiffOfWhatWasReduced(t *testing.T) {
+func TestDiffToReduced(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		live, err := NewFold(states().Draw(t, "first"))

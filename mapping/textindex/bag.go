@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// Only the first tokens of an item are indexed: each different one needs a row in the database, and each byte of text
+// Only the first tokens of an item are indexed. Each distinct token needs a row in the database, and each byte of text
 // costs the writer time.
 const (
 	bagMost      = 2000
 	bagMostBytes = 256 << 10
 )
 
-// Bag has the tokens of texts with their counts, in the database's form: a line for each, sorted by token. It is nil if
-// there are none.
+// Bag holds the tokens of texts with their counts as stored in the database: one per line, sorted by token. It is nil
+// if there are none.
 type Bag []byte
 
 // NewBag returns the bag of texts.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The parameters of BM25 for frequent tokens (saturation), and for long texts.
+// The parameters of BM25: saturation for frequent tokens, and normalization for long texts.
 const (
 	saturation = 1.2
 	byLength   = 0.75

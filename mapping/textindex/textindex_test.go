@@ -49,7 +49,7 @@ func TestBags(t *testing.T) {
 		t.Errorf("%q has %d words", b, b.Words())
 	}
 	if NewBag(slices.Values[[]string](nil)) != nil || Bag("no bag").Words() != 0 {
-		t.Error("something is found in nothing")
+		t.Error("an empty text has matches")
 	}
 	var long strings.Builder
 	for n := range bagMost + 10 {
@@ -96,10 +96,10 @@ func TestRank(t *testing.T) {
 	}
 	alike := bags[3:4]
 	if common, rare := c.RankBeside([]string{"the"}, alike)[0], c.RankBeside([]string{"fox"}, alike)[0]; common > 0.01 || rare < 0.2 {
-		t.Errorf("by a common word the score is %v, by a rare one %v", common, rare)
+		t.Errorf("the score for a common word is %v, for a rare one %v", common, rare)
 	}
 	if both, rank := c.RankBeside(Query("the fox"), bags[:1])[0], c.Rank(Query("the fox"), bags[:1])[0]; both > rank/5 {
-		t.Errorf("by the common one of two words the score is %v, otherwise %v", both, rank)
+		t.Errorf("the score for the common one of two words is %v, otherwise %v", both, rank)
 	}
 	if got := (Corpus{}).Rank(nil, bags[:1]); got[0] != 0 {
 		t.Errorf("without words the score is %v", got)

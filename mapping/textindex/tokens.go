@@ -21,8 +21,8 @@ var unspaced = []*unicode.RangeTable{
 }
 
 // Tokens returns the tokens of a text for the index: its runs of letters, marks and digits, in the compatibility form
-// of Unicode (NFKC) and with case folded. Other characters separate them. In scripts without spaces each letter is a
-// token, and so is each pair of neighbours.
+// of Unicode (NFKC) and with case folded. Other characters separate them. In scripts without spaces each letter and
+// each pair of adjacent letters is a token.
 func Tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for w := range runs(text) {
@@ -34,7 +34,7 @@ func Tokens(text string) iter.Seq[string] {
 }
 
 // Query returns the tokens of a query without duplicates, and only the first ones of a long query. In scripts without
-// spaces they are the pairs, and single letters.
+// spaces they are the pairs, and letters that stand alone.
 func Query(text string) (tokens []string) {
 	seen := map[string]bool{}
 	for w := range runs(text) {

@@ -1,5 +1,5 @@
-// Package vectorindex computes the nearness of vectors, stores them, and combines nearness with a score by words.
-// Packages item and embedding use it. It knows neither items nor a database nor the model of the vectors.
+// Package vectorindex encodes vectors, computes their nearness, and combines nearness with a score by words. Packages
+// item and embedding use it. It knows neither items nor databases nor models.
 //
 // Start reading at Unit and Fuse.
 package vectorindex

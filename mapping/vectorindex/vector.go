@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Size is the number of bytes of a stored number of a vector.
+// Size is the number of bytes in which a vector's number is stored.
 const Size = 4
 
-// Unit scales a vector to the length 1, so that the nearness of two (the cosine of the angle between them) is their
-// product. It returns false, and does not change the vector, if all numbers are 0, or one is NaN or infinite.
+// Unit scales a vector to length 1, so that the nearness of two vectors (the cosine of the angle between them) is their
+// dot product. If all numbers are 0, or one is NaN or infinite, it returns false and does not change the vector.
 func Unit(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
@@ -27,7 +27,7 @@ func Unit(v []float32) bool {
 
 // Near returns the nearness of two vectors of length 1 with the same number of dimensions, from -1 to 1.
 func Near(a, b []float32) float32 {
-	// Four sums and eight numbers at a time take less than half as long as a plain loop, in which each addition waits
+	// Four sums over eight numbers at a time take less than half as long as a plain loop, in which each addition waits
 	// for the previous one.
 	var s0, s1, s2, s3 float32
 	for len(a) >= 8 && len(b) >= 8 {

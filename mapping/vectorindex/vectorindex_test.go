@@ -19,7 +19,7 @@ func TestUnit(t *testing.T) {
 	}
 	for _, bad := range [][]float32{nil, {0, 0}, {1, float32(math.NaN())}, {float32(math.Inf(-1)), 1}} {
 		if Unit(bad) {
-			t.Errorf("%v has a direction", bad)
+			t.Errorf("%v has an order", bad)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestVectorsAreKept(t *testing.T) {
 	}
 }
 
-// The score by words never moves an item below a threshold of nearness, and both scores move it up.
+// The score by words never moves an item below a threshold of nearness. Both scores raise the result.
 func TestFuse(t *testing.T) {
 	t.Parallel()
 	for _, near := range []float32{-1, -0.25, 0, 0.5, 1} {

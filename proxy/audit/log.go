@@ -78,7 +78,7 @@ func destination(cfg config.Audit) (io.WriteCloser, error) {
 	}
 	f, err := os.OpenFile(cfg.File, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("audit.file: it cannot be written to: %w", err)
+		return nil, fmt.Errorf("audit.file: cannot be written to: %w", err)
 	}
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("audit.file: %w", err)
@@ -100,7 +100,7 @@ func (l *Log) Ready() error {
 		return nil
 	}
 	return mapping.Errorf(mapping.Unavailable, "audit_unavailable",
-		"The audit log of the bridge cannot be written, and nothing is done without it (audit.file). The bridge's own log has the reason.")
+		"The audit log of the bridge cannot be written, and no operation is performed without it (audit.file). See the bridge's own log for the reason.")
 }
 
 // Write queues an entry. It waits while the queue is full, and counts the entry as lost if that takes too long.
@@ -125,7 +125,7 @@ func (l *Log) Write(e Entry) {
 	case <-l.done:
 		l.lose(e, fmt.Errorf("the log is closed"))
 	case <-late.C:
-		l.lose(e, fmt.Errorf("%d lines wait to be written", waiting))
+		l.lose(e, fmt.Errorf("%d lines are waiting to be written", waiting))
 	}
 }
 

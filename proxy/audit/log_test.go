@@ -89,8 +89,8 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TestAuditIsWrittenToItsEnd checks that lines accepted before Close are written.
-func TestAuditIsWrittenToItsEnd(t *testing.T) {
+// TestCloseWritesQueuedAuditLines checks that lines accepted before Close are written.
+func TestCloseWritesQueuedAuditLines(t *testing.T) {
 	t.Parallel()
 	d, c := &disk{}, &count{}
 	l := newLog(config.Audit{}, d, c, zap.NewNop())
@@ -115,7 +115,7 @@ func TestNoAudit(t *testing.T) {
 	}
 }
 
-// A line may be viewed on a terminal, so it contains no character that acts on one, and keeps its meaning.
+// A line may be viewed on a terminal, so it contains no control characters for it, and keeps its meaning.
 func TestAuditLinesAreVisible(t *testing.T) {
 	t.Parallel()
 	d := &disk{}

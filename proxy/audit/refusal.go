@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The number of lines about refused requests: a burst, and one more each interval; for all addresses together, and for
-// each. Any client can cause refusals at will.
+// The number of lines about refused requests: a burst, and one more per interval, for all addresses together and for
+// each. They are limited because any client can cause refusals at will.
 const (
 	refusalsBurst    = 100
 	refusalsInterval = time.Second
@@ -30,8 +30,8 @@ func newRefusals() *refusals {
 	return &refusals{all: rate.NewLimiter(rate.Every(refusalsInterval), refusalsBurst), from: map[string]*rate.Limiter{}}
 }
 
-// Refuse writes the line of a request that was refused before its operation. It never waits. If the limit is reached it
-// drops the line, and the next line contains the number of dropped ones.
+// Refuse writes the line of a request that was refused before its operation. It never waits. If the limit is reached,
+// it drops the line, and the next line contains the number of dropped lines.
 func (l *Log) Refuse(e Entry) {
 	if l == nil {
 		return

@@ -37,8 +37,8 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 // Required reports whether callers must authenticate.
 func (c *Callers) Required() bool { return c.required }
 
-// Succeed takes over unchanged callers of an earlier configuration, with their running requests, and ends the requests
-// of the others. It must be called before c is used.
+// Succeed takes over the unchanged callers of an earlier configuration with their running requests. It ends the
+// requests of the others. It must be called before c is used.
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
 	for name, was := range before.issuers {
@@ -58,8 +58,9 @@ func (c *Callers) Succeed(before *Callers) {
 	}
 }
 
-// Replaceable returns an error if next would lock out all callers, and some can call now. Issuers whose keys were never
-// read are called, which takes some seconds each at most. An unchanged issuer keeps its keys, so it may be unreachable.
+// Replaceable returns an error if next would lock out all callers although some can call now. It calls issuers whose
+// keys were never read, which takes at most a few seconds each. An unchanged issuer keeps its keys, so it may be
+// unreachable.
 func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if !c.usable() {
 		return nil
@@ -88,9 +89,9 @@ func (c *Callers) keeps(next *Callers) bool {
 	return false
 }
 
-var errNobody = errors.New("auth: nobody could call with these keys: all have expired, or open nothing but metrics. Add one that is good")
+var errNobody = errors.New("auth: nobody could call with these keys: all have expired or give access only to metrics. Add a valid one")
 
-// usable reports whether any caller could call, as far as that is known.
+// usable reports whether any caller could make calls, as far as is known.
 func (c *Callers) usable() bool {
 	known := !c.required || c.keys.usable()
 	for _, one := range c.certificates {
@@ -112,7 +113,7 @@ func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 		return c.token(ctx, text)
 	}
 	return Pass{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-		"The API key is not known here. Check it against auth.keys of the bridge.")
+		"Unknown API key. Compare it with auth.keys in the bridge's configuration.")
 }
 
 // signed returns the Pass of a token, or false if it is invalid. It does not check keys.

@@ -22,7 +22,7 @@ type certificate struct {
 	life life
 }
 
-// shown returns the Pass of a connection's certificate, if that was verified with tls.client_ca. The Pass expires with
+// shown returns the Pass of a connection's certificate, if it was verified with tls.client_ca. The Pass expires with
 // the certificate.
 func (c *Callers) shown(state *tls.ConnectionState) (Pass, bool) {
 	if state == nil || len(state.VerifiedChains) == 0 {
@@ -56,8 +56,8 @@ func (c *certificate) names(leaf *x509.Certificate) bool {
 	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return strings.EqualFold(name, san) })
 }
 
-// subjectOf returns the subject according to RFC 4514, or "" for none. It is built from the certificate's own sequence
-// of names, because a pkix.Name lacks their order, all but the last of a kind, and their grouping.
+// subjectOf returns the subject according to RFC 4514, or "" if there is none. It is built from the certificate's own
+// sequence of names, because a pkix.Name keeps only the last name of each kind, without order and grouping.
 func subjectOf(leaf *x509.Certificate) string {
 	var names pkix.RDNSequence
 	if rest, err := asn1.Unmarshal(leaf.RawSubject, &names); err != nil || len(rest) > 0 {

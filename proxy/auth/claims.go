@@ -36,7 +36,7 @@ func (c claims) text(name string) (s string) {
 	return s
 }
 
-// list returns a claim that is a list of strings, or one string with words separated by spaces like scope (RFC 8693
+// list returns a claim that is a list of strings, or a single string of words separated by spaces, like scope (RFC 8693
 // section 4.2). there is false if there is no such claim.
 func (c claims) list(name string) (list []string, there bool) {
 	raw := c.at(name)
@@ -49,25 +49,25 @@ func (c claims) list(name string) (list []string, there bool) {
 	return list, true
 }
 
-// maxName is the maximum length in bytes of an id and a tenant from a token, because they are in every row.
+// maxName is the maximum length in bytes of an id and a tenant from a token, because they are stored in every row.
 const maxName = 256
 
-// principal returns the principal of a token according to its claims. A missing configured claim means nothing, never
-// everything.
+// principal returns the principal of a token according to its claims. If a configured claim is missing, it grants
+// nothing.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
 	for _, name := range []string{from.ID, from.Tenant, from.Rights, from.Agents, from.Namespaces} {
 		if raw := c.at(name); name != "" && raw != nil && !jsontext.Value(raw).IsValid() {
-			return mapping.Principal{}, badToken("A claim of the token holds half a surrogate pair, or other text that is no JSON, so that its caller cannot be distinguished from others.")
+			return mapping.Principal{}, badToken("A claim of the token contains half a surrogate pair or other text that is not valid JSON, so its caller cannot be distinguished from others.")
 		}
 	}
 	subject := c.text(from.ID)
 	if !isName(subject) {
-		return mapping.Principal{}, badToken("The token does not say who it is for: the claim auth.jwt[].claims.id is missing, or is no text of up to 256 bytes.")
+		return mapping.Principal{}, badToken("The token does not identify its caller: the claim auth.jwt[].claims.id is missing or is not a string of up to 256 bytes.")
 	}
 	if from.Tenant != "" {
 		if a.Tenant = c.text(from.Tenant); !isName(a.Tenant) {
-			return mapping.Principal{}, badToken("The token does not say of which tenant it is: the claim auth.jwt[].claims.tenant is missing, or is no text of up to 256 bytes.")
+			return mapping.Principal{}, badToken("The token does not identify its tenant: the claim auth.jwt[].claims.tenant is missing or is not a string of up to 256 bytes.")
 		}
 	}
 	who := a.Principal(i.cfg.Name(subject))
@@ -83,8 +83,8 @@ func (i *issuer) principal(c claims) (mapping.Principal, error) {
 
 func isName(s string) bool { return s != "" && len(s) <= maxName && mapping.IsText(s) }
 
-// chosen returns the list in a claim. Without a configured claim it returns usual, where nil means all. For a missing
-// claim it returns a copy of usual that is never nil, so that it may mean nothing, but not all.
+// chosen returns the list in a claim. Without a configured claim it returns usual, where nil means all. If the claim is
+// missing, it returns a copy of usual that is never nil, so that it may mean none, but not all.
 func chosen(c claims, name string, usual []string) []string {
 	if name == "" {
 		return usual
@@ -95,7 +95,7 @@ func chosen(c claims, name string, usual []string) []string {
 	return append([]string{}, usual...)
 }
 
-// only returns the known rights, since scopes have others, too. The right of the bridge's own tokens is excluded.
+// only returns the known rights, since a scope may contain others. The right of the bridge's own tokens is excluded.
 func only(rights []string) []string {
 	if rights == nil {
 		return nil

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The number of wrong keys that an address may send: a burst, and one more each interval. A client with a wrong key in
-// its configuration notices that long before.
+// The number of wrong keys that an address may send: a burst, and one more per interval. A client with a wrong key in
+// its configuration notices that long before it reaches the limit.
 const (
 	wrongBurst    = 20
 	wrongInterval = 6 * time.Second
 )
 
-// keptAddresses bounds the remembered addresses: those with wrong keys, and those with right ones.
+// keptAddresses limits the remembered addresses, separately for wrong keys and for right ones.
 const keptAddresses = 4096
 
 // Gate slows down the guessing of keys. An address that has sent too many wrong keys is refused before its key is
-// checked, so that a right guess looks like a wrong one. A key that was right from that address before is still
+// checked, so that a correct guess looks like a wrong one. A key that was right from that address before is still
 // accepted, for clients that share an address with an attacker. So is a token that its issuer has signed, since tokens
 // change every few minutes and cannot be guessed. Safe for concurrent use.
 type Gate struct {
@@ -41,7 +41,7 @@ type Granter interface {
 	Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error)
 }
 
-// visit is a right key and its address.
+// visit is a correct key and the address that sent it.
 type visit struct {
 	from string
 	key  digest
@@ -60,8 +60,8 @@ func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 // Authenticate returns the Pass of a request from an address. It uses x-api-key or else Authorization: Bearer (RFC 6750
 // section 2.1), which contain a key or a token, or the certificate of the connection if there is neither. If no callers
 // are configured the principal is the zero value, unless the request has the token of a run. Errors never contain the
-// key. They are of class Unauthorized, or a *Slowed, of class Limited, if the address must wait, or Unavailable if the
-// keys of a token's issuer are unavailable.
+// key. They are of class Unauthorized, or Unavailable if the keys of a token's issuer cannot be read. If the address
+// must wait, the error is a *Slowed, which has class Limited.
 func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 	text, err := presented(r.Header)
 	if err == nil && g.runs != nil {
@@ -126,7 +126,8 @@ func (g *Gate) note(from string) {
 	l.Allow()
 }
 
-// network returns the unit that counts as one address: for IPv6 the first 64 bits, which a single host owns.
+// network returns the unit that counts as one address. For IPv6 these are the first 64 bits, since a single host may
+// own all of their addresses.
 func network(from string) string {
 	ip, err := netip.ParseAddr(from)
 	if err != nil || ip.Unmap().Is4() {

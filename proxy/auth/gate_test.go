@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// asking is a gate from the callers' view.
+// asking is a gate as seen by callers.
 type asking struct {
 	*testing.T
 	gate *Gate
@@ -81,9 +81,9 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 	})
 }
 
-// TestTokensAreRenewedBesideAGuesser checks that a client with a wrong key does not lock out a client at the same
+// TestTokensAreRenewedDespiteAGuesser checks that a client with a wrong key does not lock out a client at the same
 // address that renews its token. A wrong token is refused like a wrong key (E18).
-func TestTokensAreRenewedBesideAGuesser(t *testing.T) {
+func TestTokensAreRenewedDespiteAGuesser(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	a := asking{t, gate(t, callers(t, config.Auth{JWT: []config.JWT{l.cfg()}}))}
@@ -120,8 +120,8 @@ func TestAddressesOfOneHost(t *testing.T) {
 	})
 }
 
-// TestMemoryOfAddressesIsBounded checks that the memory for addresses is bounded (E18).
-func TestMemoryOfAddressesIsBounded(t *testing.T) {
+// TestRememberedAddressesAreLimited checks that the memory for addresses is limited (E18).
+func TestRememberedAddressesAreLimited(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
 	for i := range keptAddresses + 500 {

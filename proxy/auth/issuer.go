@@ -27,7 +27,7 @@ func newIssuer(cfg config.JWT, log *zap.Logger) *issuer {
 	return &issuer{cfg, newKeySet(cfg, log), newLife()}
 }
 
-// same reports whether next, which may be nil, is the same issuer with the same settings of tokens.
+// same reports whether next, which may be nil, is the same issuer with the same settings for tokens.
 func (i *issuer) same(next *issuer) bool { return next != nil && reflect.DeepEqual(i.cfg, next.cfg) }
 
 // maxToken is the maximum length of a token in bytes.
@@ -36,14 +36,14 @@ const maxToken = 16 << 10
 // Errors for refused tokens. None of them contains a part of the token.
 var (
 	errTokenLong  = badToken("The token is longer than 16 KiB.")
-	errTokenForm  = badToken("The token cannot be read, or is signed with an algorithm that is not allowed for its issuer.")
-	errTokenCrit  = badToken("The token has critical extensions (crit), and none is known here.")
-	errTokenFrom  = badToken("The token is of an issuer that is not configured here (auth.jwt).")
-	errTokenSign  = badToken("The signature of the token is not one of its issuer's.")
-	errTokenFor   = badToken("The token is not meant for this bridge: its audience is another (auth.jwt[].audience).")
-	errTokenEnd   = badToken("The token has no end: exp is missing.")
-	errTokenEarly = badToken("The token is not good yet: nbf or iat is in the future.")
-	errTokenAge   = badToken("The token does not say when it was issued, which max_age of its issuer asks for: iat is missing.")
+	errTokenForm  = badToken("The token cannot be read or is signed with an algorithm that is not allowed for its issuer.")
+	errTokenCrit  = badToken("The token has critical extensions (crit), but none are supported here.")
+	errTokenFrom  = badToken("The token's issuer is not configured here (auth.jwt).")
+	errTokenSign  = badToken("The token was not signed by its issuer.")
+	errTokenFor   = badToken("The token is not for this bridge: it has a different audience (auth.jwt[].audience).")
+	errTokenEnd   = badToken("The token has no expiry: exp is missing.")
+	errTokenEarly = badToken("The token is not valid yet: nbf or iat is in the future.")
+	errTokenAge   = badToken("The token has no time of issue, which the max_age of its issuer requires: iat is missing.")
 	errTokenOver  = mapping.Errorf(mapping.Unauthorized, codeExpired, "The token has expired. Get a new one from its issuer.")
 	errKeyOver    = mapping.Errorf(mapping.Unauthorized, codeExpired, "The API key has expired (auth.keys[].expires). Use a newer one.")
 )
@@ -73,7 +73,7 @@ func (c *Callers) token(ctx context.Context, text string) (Pass, error) {
 	return i.verify(ctx, text)
 }
 
-// allAlgorithms are those that can be configured: none with a shared secret, and not "none".
+// allAlgorithms are the algorithms that can be configured. They exclude those with a shared secret, and "none".
 var allAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -104,7 +104,7 @@ func (i *issuer) verify(ctx context.Context, text string) (Pass, error) {
 }
 
 // uncritical refuses a token whose header has crit. The library accepts an empty list and null, which are forbidden
-// (RFC 7515 section 4.1.11), and no extension is supported.
+// (RFC 7515 section 4.1.11), and no extensions are supported.
 func uncritical(text string) error {
 	encoded, _, _ := strings.Cut(text, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(encoded)

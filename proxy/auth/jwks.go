@@ -24,9 +24,9 @@ const (
 	keysTried = 8                // maximum for a token without a key id
 )
 
-// keySet has the public keys of an issuer. They are requested for the first token, at a certain age, and for a token
-// with an unknown key. While the issuer does not answer, the previous keys are used for config.JWT.Stale. Safe for
-// concurrent use.
+// keySet holds the public keys of an issuer. They are requested for the first token, when they reach a certain age, and
+// for a token with an unknown key. If the issuer does not respond, the previous keys are used for up to
+// config.JWT.Stale. Safe for concurrent use.
 type keySet struct {
 	cfg    config.JWT
 	source *source
@@ -94,7 +94,7 @@ func (s *keySet) known() bool {
 	return len(s.keys) > 0
 }
 
-// refresh requests the keys, unless that was done recently, and waits for the answer.
+// refresh requests the keys, unless that was done recently, and waits for the response.
 func (s *keySet) refresh(ctx context.Context) error {
 	if wait := s.start(); wait != nil {
 		select {
@@ -108,8 +108,8 @@ func (s *keySet) refresh(ctx context.Context) error {
 	return s.failed
 }
 
-// start requests the keys in the background, unless a request is in progress or recent. The channel is closed at the
-// answer; nil means that there is nothing to wait for.
+// start requests the keys in the background, unless a request is in progress or recent. The channel is closed when the
+// request ends; nil means that there is nothing to wait for.
 func (s *keySet) start() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,10 +144,10 @@ func readKeys(raw []byte) (keys []jose.JSONWebKey, err error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(raw, &set); err != nil {
-		return nil, errors.New("what is there is no JWK Set")
+		return nil, errors.New("the response is not a JWK Set")
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("there are %d keys, and no more than %d are taken", len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("there are %d keys, but at most %d are accepted", len(set.Keys), maxKeys)
 	}
 	for _, one := range set.Keys {
 		var k jose.JSONWebKey
@@ -156,7 +156,7 @@ func readKeys(raw []byte) (keys []jose.JSONWebKey, err error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no key that tokens can be signed with")
+		return nil, errors.New("there is no key with which tokens can be signed")
 	}
 	return slices.Clip(keys), nil
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestIssuersThatMisbehave checks that an issuer's responses are bounded in size, keys and time and are not redirected.
-// While its keys are unavailable, its tokens are refused (E19).
-func TestIssuersThatMisbehave(t *testing.T) {
+// TestMisbehavingIssuers checks that an issuer's responses are limited in size, keys and time, and that redirects are
+// not followed. While its keys are unavailable, its tokens are refused (E19).
+func TestMisbehavingIssuers(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	t.Cleanup(other.Close)
@@ -41,8 +41,8 @@ func TestIssuersThatMisbehave(t *testing.T) {
 		"secrets instead of keys":   says(`{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}`),
 		"no JSON":                   says("<html>"),
 		"something else":            says(`[]`),
-		"more bytes than keys have": says(`{"keys":[],"x":"` + strings.Repeat("x", maxSource) + `"}`),
-		"an answer that has no end": flood,
+		"more bytes than keys need": says(`{"keys":[],"x":"` + strings.Repeat("x", maxSource) + `"}`),
+		"an endless response":       flood,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestIssuersThatMisbehave(t *testing.T) {
 					t.Fatalf("a token is answered with %v", err)
 				}
 				if wait := mapping.Classify(err).Wait; wait <= time.Second || wait > keysPause {
-					t.Errorf("it is to be sent again after %v, when nobody has asked the issuer anew", wait)
+					t.Errorf("it should be sent again after %v, but the issuer has not been queried again", wait)
 				}
 			}
 			if n := l.asked.Load(); n > 1 {
@@ -74,8 +74,9 @@ func flood(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestDiscoveryLeadsToNoPrivateNetwork checks that an issuer's discovery is followed only to public addresses (E19).
-func TestDiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
+// TestDiscoveryCannotLeadToAPrivateNetwork checks that an issuer's discovery is followed only to public addresses
+// (E19).
+func TestDiscoveryCannotLeadToAPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"http://127.0.0.2:1/keys", "https://127.0.0.1:1/keys", "https://169.254.169.254/keys", "https://10.0.0.1/keys", "https://[::1]:1/keys", "https://[::ffff:10.0.0.1]/keys", "file:///etc/passwd", "", "https://a:b@issuer.example/"} {
 		s := newSource(config.JWT{Issuer: "https://issuer.example"})
@@ -109,7 +110,7 @@ func TestKeysOfTheIssuer(t *testing.T) {
 			got = Reason(err)
 		}
 		if got != want {
-			t.Errorf("a token is %q, want %q", got, want)
+			t.Errorf("the reason for a token is %q, want %q", got, want)
 		}
 	}
 	asked := func(want int64) {

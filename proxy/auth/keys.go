@@ -13,10 +13,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptVerified bounds the cache of recent keys. Other keys are compared again.
+// keptVerified limits the cache of recent keys. Other keys are compared again.
 const keptVerified = 1024
 
-// Keys has the SHA-256 digests of the configured API keys. Safe for concurrent use.
+// Keys holds the SHA-256 digests of the configured API keys. Safe for concurrent use.
 type Keys struct {
 	known    []*known
 	verified *lru.Cache[digest, *known]
@@ -60,15 +60,15 @@ func sumOf(key string) (digest, error) {
 	}
 	raw, err := hex.DecodeString(encoded)
 	if err != nil || len(raw) != sha256.Size {
-		return digest{}, fmt.Errorf("sha256: wants %d hexadecimal digits", 2*sha256.Size)
+		return digest{}, fmt.Errorf("sha256: must have %d hexadecimal digits", 2*sha256.Size)
 	}
 	return digest(raw), nil
 }
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
-// Verify returns the Pass of a key. ok is false for an unknown key. It takes the same time for every key that is not
-// cached: all known digests are compared. An error is of class Unauthorized if the key was valid once.
+// Verify returns the Pass of a key. ok is false for an unknown key. It compares all known digests, so it takes the same
+// time for every key that is not cached. The error has class Unauthorized if the key was once valid.
 func (k *Keys) Verify(key string) (pass Pass, ok bool, err error) {
 	one := k.find(digestOf(key))
 	switch {

@@ -110,7 +110,7 @@ func TestKeysAreStripped(t *testing.T) {
 	}
 }
 
-func TestNoKeysLetEveryCallerIn(t *testing.T) {
+func TestWithoutKeysEveryCallerIsAllowed(t *testing.T) {
 	t.Parallel()
 	k := callers(t, config.Auth{})
 	r := httptest.NewRequest("GET", "/", nil)

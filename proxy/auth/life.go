@@ -10,7 +10,7 @@ import (
 
 // errGone is the cause of requests that end because their key is no longer valid.
 var errGone error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-	"The configuration of the bridge has changed, and the credentials of this request are not good for it any more. Use others of those in auth.")
+	"The configuration of the bridge has changed, and the credentials of this request are no longer valid. Use others from auth.")
 
 // life is the time during which a key is valid and unchanged. It ends with errGone.
 type life struct {
@@ -23,14 +23,14 @@ func newLife() life {
 	return life{ctx, end}
 }
 
-// Succeed takes over an earlier gate's addresses, and its callers as in Callers.Succeed. It must be called before g is
-// used.
+// Succeed takes over the addresses of an earlier gate, and its callers as in Callers.Succeed. It must be called before
+// g is used.
 func (g *Gate) Succeed(before *Gate) {
 	g.wrong, g.right = before.wrong, before.right
 	g.callers.Succeed(before.callers)
 }
 
-// Replaceable is Callers.Replaceable for the gates' callers.
+// Replaceable calls Callers.Replaceable for the gates' callers.
 func (g *Gate) Replaceable(ctx context.Context, next *Gate) error {
 	return g.callers.Replaceable(ctx, next.callers)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestWhatGoesOnEndsWithItsKey checks whether running requests continue after different changes of their key.
-func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
+// TestRunningRequestsEndWithTheirKey checks whether running requests continue after different changes of their key.
+func TestRunningRequestsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	alice := config.Key{ID: "alice", Key: alicesKey, Agents: []string{"a", "b"}, Queue: 1}
 	changed := func(change func(*config.Key)) []config.Key {
@@ -21,15 +21,15 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 		before, after []config.Key
 		goesOn        bool
 	}{
-		{"it stays", []config.Key{alice}, changed(func(*config.Key) {}), true},
-		{"its queue is another", []config.Key{alice}, changed(func(k *config.Key) { k.Queue = 7 }), true},
-		{"it goes", []config.Key{alice}, []config.Key{{ID: "bob", Key: bobsKey}}, false},
-		{"it is another", []config.Key{alice}, changed(func(k *config.Key) { k.Key = "alice-fedcba9876543210" }), false},
+		{"it is unchanged", []config.Key{alice}, changed(func(*config.Key) {}), true},
+		{"its queue has changed", []config.Key{alice}, changed(func(k *config.Key) { k.Queue = 7 }), true},
+		{"it is removed", []config.Key{alice}, []config.Key{{ID: "bob", Key: bobsKey}}, false},
+		{"it is replaced", []config.Key{alice}, changed(func(k *config.Key) { k.Key = "alice-fedcba9876543210" }), false},
 		{"it may use fewer agents", []config.Key{alice}, changed(func(k *config.Key) { k.Agents = []string{"a"} }), false},
-		{"it is of another tenant", []config.Key{alice}, changed(func(k *config.Key) { k.Tenant = "acme" }), false},
-		{"none is needed any more", []config.Key{alice}, nil, false},
-		{"none was needed", nil, []config.Key{alice}, false},
-		{"none is needed", nil, nil, true},
+		{"it belongs to another tenant", []config.Key{alice}, changed(func(k *config.Key) { k.Tenant = "acme" }), false},
+		{"a key is no longer needed", []config.Key{alice}, nil, false},
+		{"no key was needed", nil, []config.Key{alice}, false},
+		{"no key is needed", nil, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,8 +54,8 @@ func TestWhatGoesOnEndsWithItsKey(t *testing.T) {
 	}
 }
 
-// TestTheTokenOfARunHasNoKey checks that it ends with its run.
-func TestTheTokenOfARunHasNoKey(t *testing.T) {
+// TestTokenOfARunIsNotAKey checks that it ends with its run.
+func TestTokenOfARunIsNotAKey(t *testing.T) {
 	t.Parallel()
 	g, err := NewGate(keys(t), tokens{})
 	if err != nil {

@@ -16,12 +16,12 @@ type Pass struct {
 
 // errOver is the cause of requests whose credentials have expired.
 var errOver error = mapping.Errorf(mapping.Unauthorized, codeExpired,
-	"The credentials of this request have expired while it was answered. Ask again with new ones.")
+	"The credentials of this request expired before the response was complete. Send the request again with new ones.")
 
 const codeExpired = "expired"
 
-// look is the interval at which a running request checks the clock. A timer alone would not notice a changed clock, or
-// a suspended machine.
+// look is the interval at which a running request checks the clock. A timer alone would not notice a changed clock or a
+// suspended machine.
 const look = 5 * time.Second
 
 // Within returns a context that ends with ctx, or when the pass is no longer valid. done must be called at the end of

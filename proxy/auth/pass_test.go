@@ -13,9 +13,9 @@ import (
 
 const aliceNext = "alice-next-0123456789abcdef"
 
-// TestKeysAreChangedWithoutABreak checks that a caller may have several keys, so that one can be removed when the other
-// is used everywhere. Only the requests of the removed key end.
-func TestKeysAreChangedWithoutABreak(t *testing.T) {
+// TestKeysAreRotatedWithoutInterruption checks that a caller may have several keys, so that one can be removed when the
+// other is used everywhere. Only the requests of the removed key end.
+func TestKeysAreRotatedWithoutInterruption(t *testing.T) {
 	t.Parallel()
 	both := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Keys: []config.Secret{aliceNext}}}})
 	old, next := passOf(t, both, alicesKey), passOf(t, both, aliceNext)
@@ -25,7 +25,7 @@ func TestKeysAreChangedWithoutABreak(t *testing.T) {
 	left := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Keys: []config.Secret{aliceNext}}}})
 	left.Succeed(both)
 	if old.life.Err() == nil || next.life.Err() != nil {
-		t.Errorf("what went on by the old one: %v; by the new one: %v", old.life.Err(), next.life.Err())
+		t.Errorf("requests of the old key: %v; of the new key: %v", old.life.Err(), next.life.Err())
 	}
 }
 
@@ -51,7 +51,7 @@ func TestKeysExpire(t *testing.T) {
 		defer done()
 		<-ctx.Done()
 		if late := time.Since(end); late < 0 || late > look {
-			t.Errorf("it ended %s after its end", late)
+			t.Errorf("it ended %s after its expiry", late)
 		}
 		if e := mapping.Classify(context.Cause(ctx)); e.Class != mapping.Unauthorized || e.Code != codeExpired {
 			t.Errorf("it ended by %v", e)
@@ -67,8 +67,8 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// TestClocksThatJump checks that running requests use the wall clock, and not the duration of a timer.
-func TestClocksThatJump(t *testing.T) {
+// TestJumpingClocks checks that running requests use the wall clock, and not the duration of a timer.
+func TestJumpingClocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		past := Pass{until: time.Now().Round(0).Add(-time.Minute)}
@@ -76,7 +76,7 @@ func TestClocksThatJump(t *testing.T) {
 		defer done()
 		synctest.Wait()
 		if ctx.Err() == nil {
-			t.Error("what had expired before goes on")
+			t.Error("a request with expired credentials continues")
 		}
 		ahead := Pass{until: time.Now().Round(0).Add(1000 * time.Hour)}
 		ctx, done = ahead.Within(t.Context())
@@ -88,9 +88,9 @@ func TestClocksThatJump(t *testing.T) {
 	})
 }
 
-// TestTokensEndWithTheirIssuer checks that a change of an issuer ends the requests of its tokens, and that an unchanged
-// one does not.
-func TestTokensEndWithTheirIssuer(t *testing.T) {
+// TestRequestsWithTokensEndWithTheirIssuer checks that a change of an issuer ends the requests of its tokens, and that
+// an unchanged issuer does not.
+func TestRequestsWithTokensEndWithTheirIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
@@ -100,14 +100,14 @@ func TestTokensEndWithTheirIssuer(t *testing.T) {
 	}
 	same := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}, Keys: []config.Key{{ID: "alice", Key: alicesKey}}})
 	if same.Succeed(before); pass.life.Err() != nil {
-		t.Error("it ended, and nothing of it had changed")
+		t.Error("it ended although nothing had changed")
 	}
 	if _, err := gate(t, same).Authenticate(withToken(l.token(nil)), "192.0.2.1"); err != nil || l.asked.Load() != 1 {
 		t.Errorf("%v; the issuer was asked %d times", err, l.asked.Load())
 	}
 	other := callers(t, config.Auth{JWT: []config.JWT{l.cfg(func(c *config.JWT) { c.Rights = []string{"read"} })}})
 	if other.Succeed(same); pass.life.Err() == nil {
-		t.Error("it goes on, and may do less now")
+		t.Error("it continues although it now has fewer rights")
 	}
 }
 
@@ -125,12 +125,12 @@ func TestNoCallerIsLockedOut(t *testing.T) {
 		fine        bool
 	}{
 		{"another key", key(""), config.Auth{Keys: []config.Key{{ID: "bob", Key: bobsKey}}}, true},
-		{"one that has expired", key(""), key("2020-01-01T00:00:00Z"), false},
-		{"one for metrics", key(""), key("", "metrics"), false},
-		{"nobody could before", key("2020-01-01T00:00:00Z"), key("2020-01-02T00:00:00Z"), true},
-		{"an issuer that answers", key(""), config.Auth{JWT: []config.JWT{l.cfg()}}, true},
-		{"an issuer that does not", key(""), config.Auth{JWT: []config.JWT{silent}}, false},
-		{"an issuer that does not, and a key", key(""), config.Auth{JWT: []config.JWT{silent}, Keys: key("").Keys}, true},
+		{"an expired key", key(""), key("2020-01-01T00:00:00Z"), false},
+		{"a key for metrics", key(""), key("", "metrics"), false},
+		{"nobody could call before", key("2020-01-01T00:00:00Z"), key("2020-01-02T00:00:00Z"), true},
+		{"an issuer that responds", key(""), config.Auth{JWT: []config.JWT{l.cfg()}}, true},
+		{"an issuer that does not respond", key(""), config.Auth{JWT: []config.JWT{silent}}, false},
+		{"an issuer that does not respond, and a key", key(""), config.Auth{JWT: []config.JWT{silent}, Keys: key("").Keys}, true},
 		{"a certificate", key(""), config.Auth{Certificates: []config.Certificate{{ID: "c", SAN: "c"}}}, true},
 		{"everybody", key(""), config.Auth{}, true},
 	} {
@@ -143,9 +143,9 @@ func TestNoCallerIsLockedOut(t *testing.T) {
 	}
 }
 
-// TestAReloadWhileTheIssuerIsAway checks that an unchanged issuer keeps its keys, so that other settings can change
-// while it does not answer.
-func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
+// TestReloadWhileTheIssuerIsUnavailable checks that an unchanged issuer keeps its keys, so that other settings can
+// change while it does not answer.
+func TestReloadWhileTheIssuerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
@@ -155,7 +155,7 @@ func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
 	l.Close()
 	same, other := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}}), callers(t, config.Auth{JWT: []config.JWT{l.cfg(func(c *config.JWT) { c.Leeway++ })}})
 	if err := before.Replaceable(t.Context(), other); err == nil {
-		t.Error("one whose keys nobody has is taken")
+		t.Error("an issuer with unknown keys was accepted")
 	}
 	if err := before.Replaceable(t.Context(), same); err != nil {
 		t.Errorf("the same issuer: %v", err)

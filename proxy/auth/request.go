@@ -12,13 +12,13 @@ const codeUnauthorized = "unauthorized"
 // Errors of requests whose key is not checked.
 var (
 	errMissing error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
-		"This bridge wants an API key. Send it as x-api-key, or as Authorization: Bearer; a page's WebSocket offers it as a subprotocol. It is never taken from a URL.")
+		"This bridge requires an API key. Send it as x-api-key or as Authorization: Bearer; a page's WebSocket offers it as a subprotocol. It is never read from a URL.")
 	errEncoded error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
 		"The API key among the WebSocket's subprotocols is not in base64url. Offer x-api-key. with the key in base64url, without padding.")
-	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
+	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request contains credentials twice. Send them once.")
 )
 
-// Strip removes the bridge's credentials, so that no handler and no agent gets them.
+// Strip removes the bridge's credentials, so that no handler or agent receives them.
 func Strip(h http.Header) {
 	h.Del("X-Api-Key")
 	h.Del("Authorization")

@@ -25,8 +25,8 @@ const (
 	discovery      = "/.well-known/openid-configuration"
 )
 
-// source is the location of an issuer's keys. Its answers are bounded in size and time, and only the jwks_uri of a
-// discovery is followed.
+// source is the location of an issuer's keys. Its responses are limited in size and time, and only the jwks_uri of a
+// discovery document is followed.
 type source struct {
 	cfg    config.JWT
 	client *http.Client
@@ -69,7 +69,7 @@ func (s *source) read(ctx context.Context) ([]byte, error) {
 
 func readFile(name string) ([]byte, error) {
 	if at, err := os.Stat(name); err != nil || !at.Mode().IsRegular() { // opening a pipe would wait
-		return nil, fmt.Errorf("%s is no file that can be read", name)
+		return nil, fmt.Errorf("%s is not a readable file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -98,10 +98,10 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 		JWKS   string `json:"jwks_uri"`
 	}
 	if err := json.Unmarshal(raw, &said); err != nil {
-		return nil, errors.New("its discovery is no JSON object")
+		return nil, errors.New("its discovery document is not a JSON object")
 	}
 	if said.Issuer != s.cfg.Issuer { // section 4.3; otherwise any server could speak for it
-		return nil, fmt.Errorf("its discovery calls itself %q", said.Issuer)
+		return nil, fmt.Errorf("its discovery document names the issuer %q", said.Issuer)
 	}
 	client, err := s.leading(said.JWKS)
 	if err != nil {
@@ -120,11 +120,11 @@ func (s *source) leading(to string) (*http.Client, error) {
 	at, err := url.Parse(to)
 	switch {
 	case err != nil || at.Host == "" || at.User != nil:
-		return nil, errors.New("the jwks_uri of its discovery is no URL")
+		return nil, errors.New("the jwks_uri of its discovery document is not a URL")
 	case at.Host == own.Host && at.Scheme == own.Scheme:
 		return s.client, nil
 	case at.Scheme != "https":
-		return nil, errors.New("the jwks_uri of its discovery is no https URL")
+		return nil, errors.New("the jwks_uri of its discovery document is not an https URL")
 	}
 	client, transport := *s.client, &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10}
 	transport.DialContext = (&net.Dialer{Timeout: sourcePatience, Control: onlyElsewhere}).DialContext
@@ -136,7 +136,7 @@ func (s *source) leading(to string) (*http.Client, error) {
 func onlyElsewhere(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if ip := at.Addr().Unmap(); err != nil || !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return errors.New("the jwks_uri of its discovery leads to a private network; name it as auth.jwt[].jwks")
+		return errors.New("the jwks_uri of its discovery document leads to a private network; configure it as auth.jwt[].jwks")
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func get(ctx context.Context, client *http.Client, from string) ([]byte, error) 
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %d, and only 200 is taken", from, res.StatusCode)
+		return nil, fmt.Errorf("%s responded with %d, but only 200 is accepted", from, res.StatusCode)
 	}
 	return readMost(res.Body)
 }

@@ -28,7 +28,7 @@ import (
 // says are the claims of a token.
 type says = map[string]any
 
-// login is an issuer of tokens. Its answers can be replaced, and are counted.
+// login is an issuer of tokens. Its responses can be replaced and are counted.
 type login struct {
 	*testing.T
 	*httptest.Server
@@ -155,9 +155,9 @@ func bare(head string, said says) string {
 	return enc([]byte(head)) + "." + enc(raw) + "." + enc([]byte("signature"))
 }
 
-// TestTokensThatAreRefused checks that only tokens are accepted that the issuer signed, for this bridge, and that are
-// valid now. The error names the condition that failed (E19).
-func TestTokensThatAreRefused(t *testing.T) {
+// TestRefusedTokens checks that a token is accepted only if the issuer signed it for this bridge and it is valid now.
+// The error names the condition that failed (E19).
+func TestRefusedTokens(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
@@ -196,26 +196,26 @@ func TestTokensThatAreRefused(t *testing.T) {
 		{"expired", l.token(says{"exp": now.Add(-2 * time.Minute).Unix()}), l.cfg(), "expired"},
 		{"no end", l.token(says{"exp": nil}), l.cfg(), "wrong"},
 		{"an end in words", l.token(says{"exp": "tomorrow"}), l.cfg(), "wrong"},
-		{"not good yet", l.token(says{"nbf": now.Add(2 * time.Minute).Unix()}), l.cfg(), "wrong"},
+		{"not valid yet", l.token(says{"nbf": now.Add(2 * time.Minute).Unix()}), l.cfg(), "wrong"},
 		{"issued in the future", l.token(says{"iat": now.Add(2 * time.Minute).Unix()}), l.cfg(), "wrong"},
 		{"too old", l.token(says{"iat": now.Add(-2 * time.Hour).Unix()}), aged, "expired"},
-		{"of no age", l.token(says{"iat": nil}), aged, "wrong"},
+		{"without a time of issue", l.token(says{"iat": nil}), aged, "wrong"},
 		{"for another", l.token(says{"aud": "other"}), l.cfg(), "wrong"},
 		{"for nobody", l.token(says{"aud": nil}), l.cfg(), "wrong"},
-		{"of another issuer", l.token(says{"iss": l.URL + "/"}), l.cfg(), "wrong"},
-		{"of no issuer", l.token(says{"iss": nil}), l.cfg(), "wrong"},
-		{"for no subject", l.token(says{"sub": nil}), l.cfg(), "wrong"},
-		{"for a subject that is no text", l.token(says{"sub": "a\x00"}), l.cfg(), "wrong"},
-		{"for a subject with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"a\ud800","exp":%d}`), l.cfg(), "wrong"},
-		{"of a tenant with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","t":"\udc00","exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Tenant = "/t" }), "wrong"},
-		{"of namespaces with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","n":["\udc00"],"exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Namespaces = "n" }), "wrong"},
-		{"half a surrogate pair in a claim that nothing is read of", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","name":"\ud800","exp":%d}`), l.cfg(), ""},
+		{"from another issuer", l.token(says{"iss": l.URL + "/"}), l.cfg(), "wrong"},
+		{"without an issuer", l.token(says{"iss": nil}), l.cfg(), "wrong"},
+		{"without a subject", l.token(says{"sub": nil}), l.cfg(), "wrong"},
+		{"with a subject that is not text", l.token(says{"sub": "a\x00"}), l.cfg(), "wrong"},
+		{"with half a surrogate pair in the subject", l.payload(`{"iss":%q,"aud":"apbridge","sub":"a\ud800","exp":%d}`), l.cfg(), "wrong"},
+		{"with half a surrogate pair in the tenant", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","t":"\udc00","exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Tenant = "/t" }), "wrong"},
+		{"with half a surrogate pair in the namespaces", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","n":["\udc00"],"exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Namespaces = "n" }), "wrong"},
+		{"with half a surrogate pair in an unused claim", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","name":"\ud800","exp":%d}`), l.cfg(), ""},
 		{"critical extensions", l.critical([]string{"x"}), l.cfg(), "wrong"},
 		{"an empty list of critical extensions", l.critical([]string{}), l.cfg(), "wrong"},
 		{"critical extensions that are null", l.critical(nil), l.cfg(), "wrong"},
-		{"for a subject without end", l.token(says{"sub": strings.Repeat("a", 300)}), l.cfg(), "wrong"},
+		{"with a very long subject", l.token(says{"sub": strings.Repeat("a", 300)}), l.cfg(), "wrong"},
 		{"1 MB", l.token(says{"more": strings.Repeat("x", 1<<20)}), l.cfg(), "wrong"},
-		{"three parts of nothing", "..", l.cfg(), "wrong"},
+		{"three empty parts", "..", l.cfg(), "wrong"},
 		{"encrypted", "a.b.c.d.e", l.cfg(), "wrong"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,12 +239,12 @@ func TestTokensThatAreRefused(t *testing.T) {
 }
 
 // A key that is too short is not accepted, although the issuer publishes it.
-func TestATokenOfAKeyThatIsTooShort(t *testing.T) {
+func TestTokenSignedWithAShortKey(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // that is what is tried
 	if err != nil {
-		t.Skip("no key so short is made here:", err)
+		t.Skip("this Go version creates no key that short:", err)
 	}
 	l.shows(jwkOf("one", l.key.Public()), jwkOf("weak", weak.Public()))
 	pass, err := l.gate(l.cfg()).Authenticate(withToken(l.signed(jose.RS256, weak, "weak", nil)), "192.0.2.1")
@@ -275,9 +275,9 @@ func changed(text string) string {
 	return strings.Join(part, ".")
 }
 
-// TestTokensSayWhatTheyMay checks that tenant, rights, agents and namespaces are those of the configured claims. A
-// missing claim means nothing, never everything.
-func TestTokensSayWhatTheyMay(t *testing.T) {
+// TestClaimsDetermineThePrincipal checks that tenant, rights, agents and namespaces are those of the configured claims.
+// A missing claim grants nothing.
+func TestClaimsDetermineThePrincipal(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	all := func(c *config.JWT) {
@@ -292,17 +292,17 @@ func TestTokensSayWhatTheyMay(t *testing.T) {
 		{"all of them", l.cfg(all), says{
 			"email": "a.b@acme.example", "https://acme.example/tenant": "one", "scope": "openid read run store", "app": says{"agents": []string{"a", "b"}}, "spaces": []string{"users/{id}"},
 		}, mapping.Principal{ID: "corp:a.b@acme.example", Tenant: "one", Rights: []string{"read", "run"}, Agents: []string{"a", "b"}, Own: true, Namespaces: [][]string{{"users", "corp:a%2Eb@acme%2Eexample"}}}},
-		{"nothing but who", l.cfg(all), says{"email": "a", "https://acme.example/tenant": "one"},
+		{"nothing but an identity", l.cfg(all), says{"email": "a", "https://acme.example/tenant": "one"},
 			mapping.Principal{ID: "corp:a", Tenant: "one", Rights: []string{}, Agents: []string{}, Own: true, Namespaces: [][]string{}}},
-		{"what the issuer's tokens have anyhow", l.cfg(all, func(c *config.JWT) {
+		{"only standard claims", l.cfg(all, func(c *config.JWT) {
 			c.Rights, c.Agents, c.Namespaces, c.Scope, c.Queue = []string{"read"}, []string{"a"}, []string{"shared"}, "tenant", 3
 		}), says{"email": "a", "https://acme.example/tenant": "one"},
 			mapping.Principal{ID: "corp:a", Tenant: "one", Rights: []string{"read"}, Agents: []string{"a"}, Queue: 3, Namespaces: [][]string{{"shared"}}}},
-		{"claims of another kind", l.cfg(all), says{"email": "a", "https://acme.example/tenant": "one", "scope": 7, "app": "x", "spaces": says{}},
+		{"claims of other types", l.cfg(all), says{"email": "a", "https://acme.example/tenant": "one", "scope": 7, "app": "x", "spaces": says{}},
 			mapping.Principal{ID: "corp:a", Tenant: "one", Rights: []string{}, Agents: []string{}, Own: true, Namespaces: [][]string{}}},
 		{"no tenant", l.cfg(all), says{"email": "a"}, mapping.Principal{}},
 		{"an empty tenant", l.cfg(all), says{"email": "a", "https://acme.example/tenant": ""}, mapping.Principal{}},
-		{"a tenant that is no text", l.cfg(all), says{"email": "a", "https://acme.example/tenant": []string{"one"}}, mapping.Principal{}},
+		{"a tenant that is not a string", l.cfg(all), says{"email": "a", "https://acme.example/tenant": []string{"one"}}, mapping.Principal{}},
 		{"no id", l.cfg(all), says{"https://acme.example/tenant": "one"}, mapping.Principal{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,12 +23,12 @@ type answer struct {
 func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		f = failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with")
+		f = failed(nil, "its response is not that of an OpenAI-compatible /embeddings: it begins with")
 		f.words = strconv.Quote(c.secrets.Excerpt(string(raw), 40))
 		return nil, false, f
 	}
 	if len(a.Data) != n {
-		return nil, false, failed(nil, "it answers %d vectors for %d texts", len(a.Data), n)
+		return nil, false, failed(nil, "it returned %d vectors for %d texts", len(a.Data), n)
 	}
 	list = make([][]float32, n)
 	for at, d := range a.Data {
@@ -36,7 +36,7 @@ func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *fa
 			at = *d.Index
 		}
 		if at < 0 || at >= n || list[at] != nil {
-			return nil, false, failed(nil, "it answers index %d for %d texts twice, or has no such text", at, n)
+			return nil, false, failed(nil, "it returned index %d twice, or for none of the %d texts", at, n)
 		}
 		var f *failure
 		if list[at], coded, f = c.vector(d.Embedding); f != nil {
@@ -62,13 +62,13 @@ func (c *Client) vector(raw json.RawMessage) (v []float32, coded bool, f *failur
 		}
 		v = vectorindex.AppendVector(make([]float32, 0, len(kept)/vectorindex.Size), kept)
 	} else if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, false, failed(nil, "one of its vectors is no list of numbers")
+		return nil, false, failed(nil, "one of its vectors is not a list of numbers")
 	}
 	switch {
 	case len(v) != c.cfg.Dims:
-		return nil, false, failed(nil, "its vectors have %d numbers, and store.index.dims is %d", len(v), c.cfg.Dims)
+		return nil, false, failed(nil, "its vectors have %d numbers, but store.index.dims is %d", len(v), c.cfg.Dims)
 	case !vectorindex.Unit(v) || !coded && bytes.Contains(raw, null):
-		f = failed(nil, "one of its vectors has no direction: it is all 0, or has something that is no number")
+		f = failed(nil, "one of its vectors has no direction: it is all 0 or contains values that are not numbers")
 		f.empty = true
 		return nil, false, f
 	}

@@ -24,9 +24,10 @@ const (
 	dialTimeout = 5 * time.Second
 	idleTimeout = 30 * time.Second
 	maxHeader   = 64 << 10
-	// queriesKept bounds the cache of queries' vectors, since pages and people repeat queries.
+	// queriesKept limits the cache of queries' vectors, since pages and people repeat queries.
 	queriesKept = 256
-	// rest is the time without queries after a failed one, so that searches do not wait for an endpoint that is down.
+	// rest is the time for which no queries are sent after a failed one, so that searches do not wait for an endpoint
+	// that is down.
 	rest = 5 * time.Second
 )
 
@@ -45,7 +46,7 @@ type Client struct {
 
 	now     func() time.Time
 	mu      sync.Mutex
-	room    int       // maximum bytes of texts of the next request with several texts
+	room    int       // maximum size of the texts in the next request with several texts, in bytes
 	failing bool      // the newest probe failed
 	until   time.Time // no query is sent before
 	why     error
@@ -81,7 +82,7 @@ func newResty(cfg config.Index, agent string) *resty.Client {
 	return c
 }
 
-// azure reports whether the key is sent in Azure's way.
+// azure reports whether the key is sent as Azure expects it.
 func azure(cfg config.Index) bool { return cfg.APIVersion != "" || cfg.Provider() == "azure_openai" }
 
 // targetOf returns the whole URL. Azure's deployments have their own path and version.
@@ -97,7 +98,7 @@ func targetOf(cfg config.Index) string {
 func (c *Client) CloseIdle() { c.rc.GetClient().CloseIdleConnections() }
 
 // Query returns the vector of a search's text. After a failure that is not caused by the text it fails at once for a
-// few seconds, and logs that searches work without vectors. Callers must not change the vector.
+// few seconds, and logs that searches do without vectors. Callers must not change the vector.
 func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := c.queries.Get(text); ok {
 		return v, nil

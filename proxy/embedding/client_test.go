@@ -178,7 +178,7 @@ func TestAzureIsCalledByItsDeployment(t *testing.T) {
 }
 
 // For an endpoint without encoding_format, later requests omit it.
-func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
+func TestEndpointWithoutBase64(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.Encoding != "" && status(400)(w, q) })
 	c := e.client(t)
@@ -192,8 +192,8 @@ func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 	}
 }
 
-// A text that is too long is represented by its beginning, a refused one has no vector, and others are not affected.
-func TestTextsThatAreRefused(t *testing.T) {
+// A text that is too long is represented by its beginning. A refused text has no vector. Others are not affected.
+func TestRefusedTexts(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
 		for _, text := range q.Input {
@@ -239,7 +239,7 @@ func TestTextsWithoutNumbers(t *testing.T) {
 }
 
 // A refused query is caused by its text, so others are sent at once.
-func TestAQueryThatIsRefused(t *testing.T) {
+func TestRefusedQuery(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
 		return strings.Contains(q.Input[0], "poison") && status(http.StatusBadRequest)(w, q)
@@ -265,8 +265,8 @@ func cut(w http.ResponseWriter, _ question) bool {
 	return true
 }
 
-// Whatever happens with one text, all others get their vectors.
-func TestATextThatFailsStopsNoOthers(t *testing.T) {
+// Whatever happens to one text, all others get their vectors.
+func TestFailingTextDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
 		"401": status(401), "403": status(403), "404": status(404), "408": status(408), "451": status(451), "501": status(501), "503": status(503), "504": status(504), "524": status(524),
@@ -295,7 +295,7 @@ func TestATextThatFailsStopsNoOthers(t *testing.T) {
 }
 
 // A request that takes too long is not repeated unchanged, and the next ones are smaller.
-func TestAnEndpointThatIsSlow(t *testing.T) {
+func TestSlowEndpoint(t *testing.T) {
 	t.Parallel()
 	const most = 50 // bytes that it can process in time
 	e := newEndpoint(t, nil)
@@ -326,7 +326,7 @@ func TestAnEndpointThatIsSlow(t *testing.T) {
 }
 
 // A text that crashes an endpoint is found when the endpoint is back, and the others get their vectors.
-func TestATextThatEndsItsEndpoint(t *testing.T) {
+func TestTextThatCrashesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	down := false
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -370,7 +370,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 }
 
 // A failure caused by one query's text does not affect other queries.
-func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
+func TestFailedQueryDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
 		"403": status(403), "500": status(500), "503": status(503), "a cut connection": cut, "silence": func(_ http.ResponseWriter, q question) bool { <-q.over; return true },
@@ -389,8 +389,8 @@ func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
 	}
 }
 
-// If everything is refused it is the endpoint's fault, and no text is given up.
-func TestAnEndpointThatRefusesEverything(t *testing.T) {
+// If the endpoint refuses everything, no text is set aside.
+func TestEndpointThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(422))
 	if got, err := documents(t, e.client(t), []string{"a", "b"}); err == nil || got != nil {
@@ -398,7 +398,7 @@ func TestAnEndpointThatRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatIsBusy(t *testing.T) {
+func TestBusyEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, busy := range []func(http.ResponseWriter, question) bool{status(429, "Retry-After", "1"), status(503), status(502)} {
 		asked := 0
@@ -414,8 +414,8 @@ func TestAnEndpointThatIsBusy(t *testing.T) {
 	}
 }
 
-// Every unusable answer is a failure with a reason and without the key.
-func TestAnswersThatCannotBeUsed(t *testing.T) {
+// Every unusable response is a failure with a reason and without the key.
+func TestUnusableResponses(t *testing.T) {
 	t.Parallel()
 	text := func(s string) func(http.ResponseWriter, question) bool {
 		return func(w http.ResponseWriter, _ question) bool { fmt.Fprint(w, s); return true }
@@ -428,26 +428,26 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	}
 	var zero float32
 	for why, answer := range map[string]func(http.ResponseWriter, question) bool{
-		"answers 401: bad key [hidden]": func(w http.ResponseWriter, q question) bool {
+		"responded with 401: bad key [hidden]": func(w http.ResponseWriter, q question) bool {
 			http.Error(w, "bad key "+strings.TrimPrefix(q.Header.Get("Authorization"), "Bearer "), http.StatusUnauthorized)
 			return true
 		},
-		"answers 302, a redirect":                              status(302, "Location", "http://127.0.0.1:1/"),
-		"not that of an OpenAI-compatible":                     text("<!DOCTYPE html><html>canary"),
-		"answers 0 vectors for 2 texts":                        text(`{}`),
-		"answers index 0 for 2 texts twice":                    text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"answers index 2 for 2 texts":                          text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"answers index -1 for 2 texts":                         text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
-		"have 3 numbers":                                       vector([]int{1, 2, 3}),
-		"have 1 numbers":                                       vector(bits(1)),
-		"have 0 numbers":                                       vector(null{}),
-		"no list of numbers":                                   vector([]string{"NaN", "1"}),
-		"all 0, or has something that is no":                   vector([]int{0, 0}),
-		"no direction":                                         vector(bits(zero/zero, 1)),
-		"or has something that is no number":                   vector([]any{nil, 1}),
-		"one of its vectors has no direction: it is all 0, or": vector(bits(1/zero, 1)),
-		"not in base64":                                        vector("%%%%"),
-		"is longer":                                            text(strings.Repeat(" ", 1<<20)),
+		"responded with 302, a redirect":                      status(302, "Location", "http://127.0.0.1:1/"),
+		"not that of an OpenAI-compatible":                    text("<!DOCTYPE html><html>canary"),
+		"returned 0 vectors for 2 texts":                      text(`{}`),
+		"returned index 0 twice":                              text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"returned index 2":                                    text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"returned index -1 twice, or for none of the 2 texts": text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
+		"have 3 numbers":                                      vector([]int{1, 2, 3}),
+		"have 1 numbers":                                      vector(bits(1)),
+		"have 0 numbers":                                      vector(null{}),
+		"not a list of numbers":                               vector([]string{"NaN", "1"}),
+		"all 0 or contains values that are not":               vector([]int{0, 0}),
+		"no direction":                                        vector(bits(zero/zero, 1)),
+		"or contains values that are not numbers":             vector([]any{nil, 1}),
+		"one of its vectors has no direction: it is all 0 or": vector(bits(1/zero, 1)),
+		"not in base64":                                       vector("%%%%"),
+		"is longer":                                           text(strings.Repeat(" ", 1<<20)),
 	} {
 		e := newEndpoint(t, answer)
 		c := e.client(t, func(i *config.Index) { i.Key = "canary-key" })
@@ -460,9 +460,9 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestNoHalfSecretOfAnEndpoint checks that an endpoint's text shows no part of a credential in any encoding, wherever
-// it is truncated.
-func TestNoHalfSecretOfAnEndpoint(t *testing.T) {
+// TestTruncatedErrorsContainNoPartialSecret checks that an endpoint's text shows no part of a credential in any
+// encoding, wherever it is truncated.
+func TestTruncatedErrorsContainNoPartialSecret(t *testing.T) {
 	t.Parallel()
 	const key, header = "canary&key-0123456789", "canary&header-012345"
 	for _, said := range []string{key, header, url.QueryEscape(key), url.PathEscape(header)} {
@@ -529,13 +529,13 @@ func TestQueries(t *testing.T) {
 }
 
 // The wait for a silent endpoint is bounded by store.index.timeout.
-func TestAnEndpointThatHangs(t *testing.T) {
+func TestHangingEndpoint(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	e := newEndpoint(t, func(http.ResponseWriter, question) bool { <-over; return true })
 	defer close(over)
 	c := e.client(t, func(i *config.Index) { i.Timeout = 50 * time.Millisecond })
-	if _, err := c.Query(t.Context(), "q"); err == nil || !strings.Contains(err.Error(), "not reached") {
+	if _, err := c.Query(t.Context(), "q"); err == nil || !strings.Contains(err.Error(), "unreachable") {
 		t.Error(err)
 	}
 }

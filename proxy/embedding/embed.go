@@ -24,7 +24,7 @@ const roomSteps = 32
 // A failed request is repeated with half of its texts, for any reason, until the text is found. The next requests start
 // small, since the endpoint may be slow. Neither error quotes a text.
 func (c *Client) Documents(ctx context.Context, texts []string) (vectors [][]float32, refused, err error) {
-	up := false // the endpoint accepted another text immediately before
+	up := false // the endpoint has just accepted another text
 	if c.wasDown() {
 		if err := c.down(ctx, nil, tries); err != nil {
 			return nil, nil, err
@@ -90,9 +90,9 @@ func (c *Client) grow() {
 	c.room = min(most, c.room+max(1, most/roomSteps))
 }
 
-// down sends the probe, and returns the reason why the endpoint accepts no text, or nil if it does. If failure, the
-// reason for the probe, is not nil, it is returned with the endpoint's text about the probe, because its own text may
-// quote other texts.
+// down sends the probe. It returns the reason why the endpoint accepts no text, or nil if it does accept text. If
+// failure, the reason for the probe, is not nil, it is returned with the endpoint's text about the probe, because the
+// text of failure may quote other texts.
 func (c *Client) down(ctx context.Context, failure error, tries int) error {
 	_, err := c.ask(ctx, []string{probe}, tries)
 	if ctx.Err() == nil {
@@ -127,7 +127,7 @@ func (c *Client) shorten(ctx context.Context, text string, failure error, tries 
 }
 
 // tooLong reports whether the length of a text may have caused a failure: it was refused, it took too long, or the
-// model returned no numbers. Servers answer 500 if they cannot encode those.
+// model returned no numbers. Servers respond with 500 if they cannot encode such a result.
 func tooLong(err error) bool {
 	var f *failure
 	if !errors.As(err, &f) {

@@ -59,8 +59,8 @@ func failed(err error, format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), err: err}
 }
 
-// ask sends a request, with retries if they may succeed. A request without an answer in time is not repeated unchanged.
-// Its errors are of class Upstream.
+// ask sends a request, with retries if they may succeed. A request without a response in time is not repeated
+// unchanged. Its errors are of class Upstream.
 func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float32, error) {
 	var f *failure
 	for try := 1; ; try++ {
@@ -85,7 +85,7 @@ func upstreamError(f *failure) error {
 // withoutWords returns a failure without the endpoint's text.
 func withoutWords(err error) error { return withWords(err, nil) }
 
-// withWords returns a failure with the endpoint's text of another one instead of its own.
+// withWords returns a failure whose endpoint text is replaced with that of another failure.
 func withWords(err, other error) error {
 	var f, o *failure
 	if !errors.As(err, &f) {
@@ -141,7 +141,7 @@ func (c *Client) send(ctx context.Context, texts []string, encoding string) ([][
 		defer res.RawResponse.Body.Close()
 	}
 	if err != nil {
-		return nil, c.broken("is not reached", err)
+		return nil, c.broken("is unreachable", err)
 	}
 	raw, f := c.read(res.RawResponse, len(texts))
 	if f != nil {
@@ -163,19 +163,19 @@ func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, c.broken("its answer broke off", err)
+		return nil, c.broken("its response broke off", err)
 	case len(raw) > most:
-		return nil, failed(nil, "its answer is longer than %d bytes, which %d vectors of %d numbers do not need", most, texts, c.cfg.Dims)
+		return nil, failed(nil, "its response is longer than %d bytes, more than %d vectors of %d numbers need", most, texts, c.cfg.Dims)
 	}
 	return raw, nil
 }
 
 func (c *Client) refused(res *http.Response) *failure {
-	f := failed(nil, "answers %d", res.StatusCode)
+	f := failed(nil, "responded with %d", res.StatusCode)
 	f.status = res.StatusCode
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		f.text += ", a redirect, which is not followed; is store.index.url the right one?"
+		f.text += ", a redirect, which is not followed; is store.index.url correct?"
 		return f
 	case res.StatusCode == http.StatusGatewayTimeout, res.StatusCode == http.StatusRequestTimeout, res.StatusCode == statusTimeout:
 		f.late = true

@@ -88,13 +88,13 @@ func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	return t.Stepping
 }
 
-// excludes reports whether files of a path are never artifacts (agents.*.artifacts.exclude).
+// excludes reports whether files at a path never become artifacts (agents.*.artifacts.exclude).
 func (a *Agent) excludes(path string) bool { return rule.Excluded(path, a.Config.Artifacts.Exclude) }
 
 // Slots returns how many runs of the agent this process executes, and how many it may.
 func (a *Agent) Slots() (used, all int) { return a.slots.state() }
 
-// acquireIn takes a slot, and returns false if none was free within most.
+// acquireIn takes a slot. It returns false if none became free within most.
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
@@ -114,9 +114,9 @@ func (a *Agent) comparesFiles() bool {
 // missing returns a stand-in for an agent that is no longer configured, so that its runs end like any other.
 func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
 
-// gone returns the error for an agent that is no longer configured.
+// gone returns the error for an agent that is no longer in the configuration.
 func gone(name string) error {
-	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", name)
+	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is no longer in the configuration.", name)
 }
 
 // absent is the backend of missing.
@@ -125,6 +125,6 @@ type absent string
 func (name absent) Run(context.Context, *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
-			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))
+			"Agent %s is no longer in the configuration, so this run cannot continue.", string(name)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// assignment returns everything that the backend gets for the run.
+// assignment returns the backend's input for the run.
 func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
 	in, err := inputOnce(&x.Run, x.input)
 	if err != nil {
@@ -44,7 +44,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 	return t, err
 }
 
-// hasUpdate reports whether the agent has responded, so that it has received the answer that the run was resumed with.
+// hasUpdate reports whether the agent has responded and therefore received the answer with which the run was resumed.
 func hasUpdate(logged []mapping.Event) bool {
 	for i := range logged {
 		if logged[i].Kind == mapping.KindUpdate {
@@ -66,8 +66,8 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 	return list
 }
 
-// filesOfAnswer returns the uploads in the answer to a task. In a run without stepping, the files of the update are not
-// artifacts yet and become some.
+// filesOfAnswer returns the files uploaded with the answer to a task. It returns nil for a run without stepping, since
+// the files of its update are not artifacts yet and are turned into artifacts later.
 func (x *execution) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
@@ -111,13 +111,13 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 	return l, err
 }
 
-// firstOnThread reports whether nothing was logged on the thread before this run, and so no link.
+// firstOnThread reports whether nothing was logged on the thread before this run. In that case the thread has no link.
 func (x *execution) firstOnThread(logged []mapping.Event) bool {
 	return !x.Taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
-// shareTopic sets the agent's topic for a new task of the thread: one that has exactly the conversation so far. Without
-// such a topic the agent receives the whole conversation again.
+// shareTopic sets the agent's topic for a new task of the thread. The topic must contain exactly the conversation so
+// far. If there is no such topic, the agent receives the whole conversation again.
 func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
 	if x.Run.Base == "" {
@@ -132,7 +132,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// assignTask fills in what an agent receives that does not report its state.
+// assignTask fills in the input for an agent that does not report its state.
 func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error {
 	// All runs of a task use the same token.
 	access, err := x.storeAccess(ctx, memory.OfTask)
@@ -169,7 +169,7 @@ func (x *execution) recall(ctx context.Context, words string) (items memory.Reca
 	return items, nil
 }
 
-// setPrompt sets the prompt and messages of a new upstream task according to the agent's memory.history and
+// setPrompt sets the prompt and messages of a new upstream task as configured by the agent's memory.history and
 // memory.mode.
 func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) {
 	cfg := &x.agent.Config.Memory
@@ -188,7 +188,7 @@ func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled
 	}
 }
 
-// continueTask sets the number of steps an upstream task has done, and the answer to its question.
+// continueTask sets the answer to the question of an upstream task and the number of steps that the task has completed.
 func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) error {
 	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
@@ -247,8 +247,8 @@ func givenAccess(access *memory.Access) *adapter.StoreAccess {
 	return &adapter.StoreAccess{URL: access.URL, Token: string(access.Token), Namespaces: access.Namespaces, Writes: access.Writes}
 }
 
-// assignGraph decides what an agent receives that reports its state: only the input if both sides agree on the state,
-// otherwise the whole state for a new upstream thread.
+// assignGraph fills in the input for an agent that reports its state. If both sides agree on the state, that is only
+// the new input. Otherwise it is the whole state, for a new upstream thread.
 func (x *execution) assignGraph(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
@@ -301,7 +301,7 @@ func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }
 
-// forkOf returns the run's base c as a point of the linked upstream thread, or nil if it is none. Streams do not
+// forkOf returns the run's base c as a point of the linked upstream thread, or nil if it is not one. Streams do not
 // contain the ids of checkpoints. A checkpoint within a run is therefore identified by the upstream run that was logged
 // before it.
 func (x *execution) forkOf(ctx context.Context, c mapping.Checkpoint, linked string) (*adapter.Fork, error) {
@@ -318,7 +318,7 @@ func (x *execution) forkOf(ctx context.Context, c mapping.Checkpoint, linked str
 	return &adapter.Fork{Run: l.RemoteRun, Step: c.Step}, nil
 }
 
-// conversation holds the thread's messages for the agent of a new upstream task.
+// conversation holds the thread's messages for an agent that starts a new upstream task.
 type conversation struct {
 	in      *rule.Input
 	earlier []json.RawMessage // all except the request
@@ -369,8 +369,8 @@ func (c conversation) say(message json.RawMessage) string {
 	return c.in.SayInput(message, c.files.name)
 }
 
-// withNames returns messages whose contents also name their files and tool calls, for a protocol whose messages have no
-// members for them. The agent receives the files themselves as uploads.
+// withNames returns messages whose contents also name their files and tool calls, for protocols whose messages have no
+// fields for them. The agent receives the files themselves as uploads.
 func (c conversation) withNames(messages []json.RawMessage) []json.RawMessage {
 	list := make([]json.RawMessage, len(messages))
 	for i, m := range messages {

@@ -15,9 +15,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// attachments finds the artifacts for files in messages. A file is identified by its name and its content: the same
-// file is the same artifact, and other content under a taken name gets another name. So messages are not changed, and a
-// repeated message adds no artifact.
+// attachments finds the artifacts for files in messages. A file is identified by its name and its content. A file with
+// the same name and different content gets another name. So messages are not changed, and a repeated message adds no
+// artifact.
 type attachments struct {
 	list func() ([]mapping.Artifact, error) // of the thread
 	fold *state.Fold                        // the state that has the messages
@@ -25,7 +25,7 @@ type attachments struct {
 	err  error                              // the first error of name
 }
 
-// attachments returns the attachments of the messages in a state of a thread.
+// attachments returns the attachments of the messages in the state of a thread.
 func (e *Engine) attachments(ctx context.Context, threadID string, fold *state.Fold) *attachments {
 	return &attachments{fold: fold, list: func() ([]mapping.Artifact, error) {
 		list, _, err := e.store.Artifacts.List(ctx, threadID, 0, 0)
@@ -45,7 +45,7 @@ func Attached(thread string, messages []json.RawMessage, after *state.Fold, list
 	return writes, err
 }
 
-// name returns the path of a file among the thread's artifacts, or "" if it is none.
+// name returns the path of a file among the thread's artifacts, or "" if it is not one of them.
 func (a *attachments) name(f rule.Attachment) string {
 	path, _, _, there, err := a.place(f)
 	if a.err == nil {
@@ -57,8 +57,8 @@ func (a *attachments) name(f rule.Attachment) string {
 	return path
 }
 
-// place returns the path that the file has or could have. It returns "" for an unreadable file, which was not refused
-// at the run's creation because the agent's dialect was not known.
+// place returns the path of the file's artifact, or the path that a new artifact would get. It returns "" for an
+// unreadable file. Such a file was not refused when the run was created because the agent's dialect was not known then.
 func (a *attachments) place(f rule.Attachment) (path, sum string, size int64, there bool, err error) {
 	if err := a.load(); err != nil {
 		return "", "", 0, false, err

@@ -27,7 +27,7 @@ type StartRequest struct {
 }
 
 // Begin makes the run durable and starts it if its thread and its agent are free. It returns before the run has done
-// anything. It completes o, which is used once.
+// anything. It fills in o, which must not be used again.
 func (e *Engine) Begin(ctx context.Context, o *StartRequest) (*store.CreateRunResult, error) {
 	giveBack, err := e.admit(ctx, 1)
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) Begin(ctx context.Context, o *StartRequest) (*store.CreateRunRe
 	return created, nil
 }
 
-// BeginAll is Begin for several runs, all or none. No run starts before all are durable.
+// BeginAll is like Begin for several runs: it starts all of them or none. No run starts before all are durable.
 func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.CreateRunResult, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -93,7 +93,7 @@ func (e *Engine) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.C
 	return created, nil
 }
 
-// admit checks whether n runs may be created. giveBack must be called with the number of those that were not created.
+// admit checks whether n runs may be created. giveBack must be called with the number of runs that were not created.
 func (e *Engine) admit(ctx context.Context, n int) (giveBack func(n int), err error) {
 	if e.runs.isDraining() {
 		return nil, errDraining
@@ -101,7 +101,7 @@ func (e *Engine) admit(ctx context.Context, n int) (giveBack func(n int), err er
 	return e.allow(ctx, n)
 }
 
-// complete completes a request. It takes a slot of the agent for a run that may start at once.
+// complete fills in the rest of a request. It takes a slot of the agent for a run that may start at once.
 func (e *Engine) complete(o *StartRequest) (*Agent, error) {
 	agent := e.agent(o.New.Run.Agent)
 	if agent == nil { // removed from the configuration since the request found it
@@ -116,7 +116,8 @@ func (e *Engine) complete(o *StartRequest) (*Agent, error) {
 	return agent, err
 }
 
-// addFirstEvents adds the limits of the queue and, for a run that starts at once, the events that are logged with it.
+// addFirstEvents sets the limits of the queue. For a run that starts at once, it also sets the events that are logged
+// with the run.
 func (e *Engine) addFirstEvents(o *StartRequest, agent *Agent) error {
 	r, cfg := &o.New.Run, e.Config()
 	share := cfg.Auth.Share(int64(agent.Config.Queue), 1)
@@ -138,10 +139,10 @@ func (e *Engine) addFirstEvents(o *StartRequest, agent *Agent) error {
 	return err
 }
 
-// filesKey is part of every delta with files. If it is merely part of a text, the event is logged slightly later.
+// filesKey is part of every delta with files. A text may contain it too, which only delays the event slightly.
 var filesKey = []byte(`"files"`)
 
-// startOrQueue starts a run that was claimed at its creation. It leaves a pending run to the dispatcher, and stops the
+// startOrQueue starts a run that was claimed at its creation. It leaves a pending run to the dispatcher and stops the
 // runs that it displaces.
 func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.CreateRunResult) {
 	mapping.AddAuditObject(ctx, "thread", c.Run.ThreadID)

@@ -25,7 +25,7 @@ const (
 // Safe for concurrent use.
 type callLog struct {
 	max   int           // number of calls to keep; 0 counts only their duration
-	total *atomic.Int64 // bytes of bodies kept for all runs
+	total *atomic.Int64 // bytes of bodies kept for all runs of this process
 
 	mu      sync.Mutex
 	closed  bool
@@ -104,7 +104,7 @@ func (l *callLog) drop() {
 	l.total.Add(-n)
 }
 
-// list returns the ended calls, oldest first, without secrets and tokens. These are removed only here, since most calls
+// list returns the ended calls, oldest first, without secrets and tokens. They are removed only here because most calls
 // are never read.
 func (l *callLog) list() []adapter.AgentCall {
 	l.mu.Lock()
@@ -156,7 +156,7 @@ func hideTokens(c *adapter.AgentCall) {
 	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
 }
 
-// captured reports whether the calls of a run are stored when it leaves this process with a status (statusOf).
+// captured reports whether the calls of a run are stored when it leaves this process with this status (statusOf).
 func captured(capture string, status mapping.RunStatus) bool {
 	failed := status == mapping.RunError || status == mapping.RunTimeout
 	return capture == captureAll || capture == captureErrors && failed
@@ -169,8 +169,8 @@ const (
 	captureAll    = "all"
 )
 
-// saveCalls stores the calls of a run that leaves this process with a status (statusOf). It is called before the run's
-// end, which flushes them. A failure does not prevent the run from ending.
+// saveCalls stores the calls of a run that leaves this process with a status (statusOf). It is called before the end of
+// the run is written; that write flushes them. A failure does not prevent the run from ending.
 func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
 	if !captured(x.e.Capture(), status) {
 		return

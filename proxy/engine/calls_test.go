@@ -9,7 +9,7 @@ import (
 )
 
 // A run that leaves without having ended has not failed: its calls are stored only with "all".
-func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
+func TestCallsAreCapturedByStatusOfTheRun(t *testing.T) {
 	t.Parallel()
 	for status, failed := range map[mapping.RunStatus]bool{
 		mapping.RunSuccess: false, mapping.RunInterrupted: false, mapping.RunError: true, mapping.RunTimeout: true,
@@ -32,7 +32,7 @@ func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
 	}
 }
 
-// keptOf is a call with bodies of that size.
+// keptOf is a call with bodies of the given size.
 type keptOf int
 
 func (k keptOf) Room() int { return int(k) }
@@ -80,7 +80,7 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 	}
 }
 
-// The bodies of all running runs are limited together. A call beyond that is kept without its body, and there is room
+// The bodies of all running runs are limited together. Further calls are kept without their bodies, and there is room
 // again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()

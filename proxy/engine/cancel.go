@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// cancelGrace is how long an agent gets to accept a cancellation.
+// cancelGrace is the time that an agent has to accept a cancellation.
 const cancelGrace = 10 * time.Second
 
 // Cancel ends an active run as interrupted and returns when it has ended. With Rollback it then removes the run and all
@@ -99,8 +99,8 @@ func (e *Engine) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) 
 	}
 }
 
-// stopHere stops a run that is executed by this process or by none. held reports whether the run is claimed instead, by
-// another process or by this one, which is about to execute it.
+// stopHere stops a run that is executed by this process or by none. held reports whether the run is claimed and not
+// executing here: another process has it, or this one is about to execute it.
 func (e *Engine) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
 	if x := e.runs.find(r.ID); x != nil {
 		if parked, err := x.cancelAndWait(ctx, how); !parked {
@@ -116,7 +116,7 @@ func (e *Engine) stopHere(ctx context.Context, r *mapping.Run, how Cancellation,
 	case !fresh.Status.Active():
 		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
 	case fresh.Status == mapping.RunRunning && !fresh.Parked:
-		return true, nil // found without a write, since each event of the run wakes this loop
+		return true, nil // checked without a write, since each event of the run wakes the caller
 	}
 	if ended, err := e.cancelParked(ctx, fresh, how); ended {
 		return false, err
@@ -195,8 +195,8 @@ func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
 	})
 }
 
-// preempt ends the runs that a newer one displaces, each with its CancelReason. A run that rolls them back starts when
-// that is done, if due is set.
+// preempt ends the runs displaced by a newer one, with the CancelReason of each. If the newer run rolls them back and
+// due is set, it starts afterwards.
 func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
 	ctx, rollback := e.runContext(e.root, newer), newer.Multitask == mapping.StrategyRollback
 	e.runs.spawn(func() {
@@ -214,7 +214,7 @@ func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
 	})
 }
 
-// resumePreempting ends displaced runs that a dead process had not ended. Two processes may do so at once.
+// resumePreempting ends displaced runs that a process left behind when it died. Two processes may do so at once.
 func (e *Engine) resumePreempting(ctx context.Context) error {
 	list, err := e.store.Runs.Displaced(ctx)
 	waited := make(map[string][]mapping.Run) // runs to remove, by the run that waits for it

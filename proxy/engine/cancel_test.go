@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-func TestCancelOfARunThatWaits(t *testing.T) {
+func TestCancelOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
@@ -47,7 +47,7 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 	}
 }
 
-// Whichever wins, there is one end, it is the one reported to the canceller, and the thread is free.
+// Whichever wins, there is only one end, the canceller gets it, and the thread is free.
 func TestCancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	var n int
@@ -112,7 +112,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 	}
 }
 
-func TestRollbackPutsTheThreadBack(t *testing.T) {
+func TestRollbackRestoresTheThread(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
@@ -137,7 +137,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 	}
 	es := b.read(t, c.Run)
 	if got, want := len(es[len(es)-1].After.Messages()), 6; got != want {
-		t.Errorf("%d messages, want %d: those of the run before and of this one", got, want)
+		t.Errorf("%d messages, want %d: those of the previous run and of this one", got, want)
 	}
 	if fresh, err := b.st.Runs.Get(t.Context(), thread, c.Run.ID); err != nil || fresh.Base != before.Head {
 		t.Errorf("it began at %q, want %q (%v)", fresh.Base, before.Head, err)
@@ -170,7 +170,7 @@ func TestBackendsThatMisbehave(t *testing.T) {
 		"panics": func(context.Context, adapter.Assignment, func(mapping.Event, error) bool) {
 			panic("an index out of range")
 		},
-		"sends a state that is no object": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+		"sends a state that is not an object": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 			yield(mapping.Event{Kind: mapping.KindState, Data: []byte(`[1]`), Head: mapping.Head{Full: true}}, nil)
 		},
 		"ends with nothing": func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -205,9 +205,9 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 	return nil
 }
 
-// TestCancelOfAQueuedRunIsNotTold checks that the agent is not informed: it does not know the run and would stop the
-// previous one.
-func TestCancelOfAQueuedRunIsNotTold(t *testing.T) {
+// TestAgentIsNotInformedOfTheCancelOfAQueuedRun checks that the agent is not informed: it does not know the run and
+// would stop the previous one.
+func TestAgentIsNotInformedOfTheCancelOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	backend := &told{script: &script{run: waiting(started)}}

@@ -27,7 +27,7 @@ func (c Cancellation) outcome() mapping.Outcome {
 	return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: c.Reason}
 }
 
-// removes reports whether a cause, which may be nil, removes the run that it ends.
+// removes reports whether the cause of a run's end also removes the run. cause may be nil.
 func removes(cause error) bool {
 	var c Cancellation
 	return errors.As(cause, &c) && c.Rollback
@@ -47,7 +47,7 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 		}}
 	}
 	if err == nil {
-		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %s stopped without saying how the run ended.", agent)
+		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %s stopped without reporting how the run ended.", agent)
 	}
 	status := mapping.RunError
 	if mapping.Classify(err).Class == mapping.Timeout {

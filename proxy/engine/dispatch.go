@@ -14,7 +14,7 @@ const (
 	maxDispatch   = 15 * time.Second // maximum time without looking, since wakeups may be lost
 )
 
-// wakeup makes the dispatcher look at pending runs. Safe for concurrent use.
+// wakeup wakes the dispatcher to look for pending runs. Safe for concurrent use.
 type wakeup struct {
 	ch      chan struct{} // holds one
 	waiting atomic.Bool   // runs may be pending
@@ -27,7 +27,7 @@ func (w *wakeup) send() {
 	}
 }
 
-// NotifyFreed makes the dispatcher look at pending runs, since a thread or a slot may be free for them. It costs
+// NotifyFreed wakes the dispatcher to look for pending runs, since a thread or a slot may be free for them. It costs
 // nothing while no run is pending.
 func (e *Engine) NotifyFreed() {
 	if e.wakeup.waiting.Load() {
@@ -82,8 +82,8 @@ func (d *dispatcher) untilDue() time.Duration {
 	return min(maxDispatch, max(0, d.due.Sub(d.e.store.Now())))
 }
 
-// look starts the runs that may start now. The first call also releases what an earlier process left behind and ends
-// the runs that were being displaced.
+// look starts the runs that may start now. The first call also releases the runs that an earlier process left behind,
+// and ends those that were being displaced.
 func (d *dispatcher) look(ctx context.Context) (err error) {
 	if !d.resumed {
 		if err := d.e.store.Recover(ctx); err != nil {
@@ -120,8 +120,8 @@ func (d *dispatcher) claimAll(ctx context.Context) (due time.Time, err error) {
 // claimNext claims and starts the next run. It returns false if there is none. taken reports whether the run had been
 // executed before, by another process or by this one.
 //
-// If no run is pending it takes no slot, since a run that begins at the same time would have to wait for the slot. That
-// run sends a wakeup itself.
+// It takes no slot while no run is pending. Otherwise a run that begins at the same time would have to wait for the
+// slot. That run sends its own wakeup.
 func (d *dispatcher) claimNext(ctx context.Context) (ok, taken bool, due time.Time, err error) {
 	e := d.e
 	pending, err := e.store.Claims.Waiting(ctx)

@@ -18,14 +18,14 @@ const (
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// Readers that wait for the end get an error after tellAfter if writing it alone was also tried, and after
-	// tellAnyway in any case.
+	// If writing the end alone has also failed, waiting readers get an error after tellAfter. In any case they get one
+	// after tellAnyway.
 	tellAfter  = 3 * time.Second
 	tellAnyway = 10 * time.Second
 )
 
-// endWriter writes the end of a run. It retries until that succeeds or the process stops: a disk may be full for a
-// while, and a run that never ended would occupy its thread until the next start.
+// endWriter writes the end of a run. It retries until it succeeds or the process stops. A disk may be full for a while,
+// and a run without an end would occupy its thread until the next start.
 type endWriter struct {
 	x        *execution
 	out      mapping.Outcome // to be written; may change when the queued events are dropped
@@ -52,7 +52,7 @@ func (w *endWriter) write(ctx context.Context, giveUp func() bool) (over bool, e
 	}
 }
 
-// overdue reports whether waiting readers should be told why the end does not come.
+// overdue reports whether waiting readers should get an error because the end is not written yet.
 func (w *endWriter) overdue() bool {
 	since := time.Since(w.began)
 	return since > tellAnyway || since > tellAfter && w.tries > wholeTries
@@ -97,7 +97,7 @@ func (w *endWriter) writeBare(ctx context.Context) error {
 	return err
 }
 
-// committed reports whether the run has left this process as intended through a commit that was not answered.
+// committed reports whether the run has left this process as intended in a commit whose result was never received.
 func (w *endWriter) committed(ctx context.Context) bool {
 	x := w.x
 	r, err := x.store.Runs.Get(ctx, x.Run.ThreadID, x.Run.ID)

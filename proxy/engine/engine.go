@@ -45,8 +45,8 @@ type Engine struct {
 }
 
 // Meter counts what the engine does; proxy/metrics implements it. Each RunStarted is followed by one RunEnded, whose
-// status may also be "parked" or "handed_over". Its code is that of the failure, or "". Runs that were never started in
-// this process are not reported.
+// status may also be "parked" or "handed_over". Its code is that of the failure, or "" if there is none. Runs that were
+// never started in this process are not reported.
 type Meter interface {
 	RunStarted(agent string)
 	// RunWaited reports how long a run waited before its first execution.
@@ -62,7 +62,7 @@ func Statuses() []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunSuccess, mapping.RunError, mapping.RunTimeout, mapping.RunInterrupted, statusParked, statusHandedOver}
 }
 
-// Dialects are the parts of a dialect that the engine needs; adapter.Dialects implements it.
+// Dialects is the part of the dialects that the engine needs; adapter.Dialects implements it.
 type Dialects interface {
 	// WriteHook returns the request for a hook or for the webhook of a run.
 	WriteHook(n adapter.HookNotice) (adapter.HookPost, error)
@@ -72,7 +72,7 @@ type Dialects interface {
 
 // Background is work that runs from Start to Shutdown; package maintenance has examples.
 type Background interface {
-	// Run returns soon after ctx ends. Shutdown ends ctx when no run is left to end, and waits for the return.
+	// Run returns soon after ctx ends. Shutdown ends ctx once no runs are left and waits for Run to return.
 	Run(ctx context.Context)
 }
 
@@ -83,12 +83,12 @@ type Option func(*Engine)
 func WithTracer(t *trace.Tracer) Option { return func(e *Engine) { e.tracer = t } }
 
 // WithRunLimit sets a limit for new runs. allow is called before n runs are created for the principal of ctx. giveBack
-// is called with the number of those that were not created.
+// is called with the number of runs that were not created.
 func WithRunLimit(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) Option {
 	return func(e *Engine) { e.allow = allow }
 }
 
-// WithAudit records what the engine does in the background in d.
+// WithAudit uses d as the audit record of background work.
 func WithAudit(d *mapping.AuditRecord) Option {
 	return func(e *Engine) { e.root = mapping.WithAuditRecord(e.root, d) }
 }
@@ -112,9 +112,9 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return e
 }
 
-// Start recovers what an earlier process left behind and begins to start pending runs. It returns after the first look
-// at pending runs. If that fails because the disk is full, Start returns no error: reads work, and the dispatcher
-// retries.
+// Start recovers the runs that an earlier process left behind and then starts pending runs. It returns after the first
+// attempt to start them. If that fails because the disk is full, Start returns no error, since reads still work and the
+// dispatcher retries.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.store.Shared() {
 		e.renewLease(ctx)
@@ -146,7 +146,7 @@ func (e *Engine) Start(ctx context.Context) error {
 // spawn runs f with the root context on a goroutine that Shutdown waits for.
 func (e *Engine) spawn(f func(ctx context.Context)) { e.runs.spawn(func() { f(e.root) }) }
 
-// Shutdown refuses new runs, lets running ones end until ctx is over, and hands the rest over to the next process.
+// Shutdown refuses new runs and waits for running ones until ctx ends. It leaves the rest to the next process.
 func (e *Engine) Shutdown(ctx context.Context) {
 	e.runs.drain()
 	await(ctx, e.runs.all())
@@ -162,7 +162,7 @@ func (e *Engine) Shutdown(ctx context.Context) {
 	}
 }
 
-// await returns when all executions are done or ctx is over.
+// await returns when all executions are done or ctx ends.
 func await(ctx context.Context, list []*execution) {
 	for _, x := range list {
 		select {
@@ -187,8 +187,8 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 	return e.dialects.ArtifactPath(agent, taskID, artifactID)
 }
 
-// runContext returns a context for work on behalf of r. Its trace is below the run's span, or without a tracer below
-// the request for the run.
+// runContext returns a context for work on behalf of r. Its spans are children of the run's span or, without a tracer,
+// of the request for the run.
 func (e *Engine) runContext(ctx context.Context, r *mapping.Run) context.Context {
 	at := traceOf(r)
 	if e.tracer != nil {
@@ -201,4 +201,4 @@ func (e *Engine) runContext(ctx context.Context, r *mapping.Run) context.Context
 }
 
 var errDraining = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
-	"The bridge is shutting down and takes no new runs; try again in a moment.")
+	"The bridge is shutting down and does not accept new runs; try again in a moment.")

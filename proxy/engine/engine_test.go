@@ -81,7 +81,7 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 	return openAs(t, "a", path, b, change...)
 }
 
-// openAs is open for an agent with another name.
+// openAs is like open, for an agent with another name.
 func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
 	t.Helper()
 	a := config.DefaultAgent()
@@ -455,7 +455,7 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	}
 }
 
-// A run that waits for one of an earlier process starts when that one ends.
+// A run that waits for a run of an earlier process starts when that one ends.
 func TestInheritedQueue(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)

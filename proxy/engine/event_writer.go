@@ -18,9 +18,9 @@ const (
 	maxBatched = 64  // pieces that are written without waiting for more
 )
 
-// How long an event may wait to be written together with others. A token does not wait: if many arrive, they are
-// batched anyway, because each write takes a while. A stateful agent's links are not needed before its first output,
-// and are written with that.
+// How long an event may wait to be written together with others. A token does not wait. If many arrive, they are
+// batched anyway because each write takes a while. A link of a stateful agent is needed only for the first output and
+// is written with it.
 const (
 	stepDelay = 2 * time.Millisecond
 	linkDelay = 100 * time.Millisecond
@@ -36,7 +36,7 @@ type piece struct {
 	artifacts []string
 	point     statePoint // state of the recorder after it
 	late      bool       // written with the end, or when the queue is drained
-	replaces  bool       // replaces such a piece if that is directly before it in the queue
+	replaces  bool       // replaces the piece directly before it in the queue if that one also has replaces set
 }
 
 // eventWriter writes a run's events in order and publishes them when they are durable. One transaction contains all
@@ -51,7 +51,7 @@ type eventWriter struct {
 	phase   writerPhase
 	due     time.Time   // when the timer fires; zero if it is not set
 	timer   *time.Timer // nil if it was never needed
-	err     error       // why only close still writes
+	err     error       // set if nothing but close may still write
 	durable statePoint  // state of the recorder after the last piece written
 	logged  int64       // number of that piece's event, or of the newest one found in the log
 	idle    sync.Cond   // signalled when writing ends or the queue shrinks
@@ -65,8 +65,8 @@ const (
 	writerClosing                    // only close commits
 )
 
-// errSettled replaces store.ErrUnknown when the log has shown whether the commit took place.
-var errSettled = errors.New("it was found out whether a commit took place")
+// errSettled replaces store.ErrUnknown once the log has shown whether the commit took place.
+var errSettled = errors.New("the result of a commit was looked up in the log")
 
 func newEventWriter(x *execution, at statePoint, logged int64) *eventWriter {
 	w := &eventWriter{x: x, hook: x.e.hookWriter(&x.Run, mapping.Outcome{}, time.Time{}, nil), durable: at, logged: logged}
@@ -196,9 +196,9 @@ func (w *eventWriter) write() {
 	w.idle.Broadcast()
 }
 
-// ready returns how many pieces may be written. A question, with the links after it, is written together with the end
-// of its run: a client that sees a question may answer at once, and must find the run ended. Any other event after a
-// question shows that the run continues. The lock must be held.
+// ready returns how many pieces may be written. A question is written together with the links after it and the end of
+// its run, because a client that sees a question may answer at once and must find that the run has ended. Any other
+// event after a question shows that the run continues. The lock must be held.
 func (w *eventWriter) ready() int {
 	n := len(w.queue)
 	if n >= maxQueued {
@@ -226,7 +226,7 @@ func (w *eventWriter) wrote(batch []piece, err error) {
 	}
 }
 
-// drain returns when nothing is queued or being written, questions included.
+// drain returns when nothing is queued or being written, including questions.
 func (w *eventWriter) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -264,8 +264,8 @@ func (w *eventWriter) close(ctx context.Context, last *piece, end *store.End) er
 	return err
 }
 
-// dropLogged removes from the queue the pieces that a write with an unknown result has logged, which are either all of
-// that batch or none. Nothing else may use the queue during that time.
+// dropLogged removes from the queue the pieces that were logged by a write with an unknown result. Such a write logged
+// all of its batch or nothing. Nothing else may use the queue during that time.
 func (w *eventWriter) dropLogged(ctx context.Context) error {
 	if !w.unsure() {
 		return nil
@@ -286,7 +286,7 @@ func (w *eventWriter) dropLogged(ctx context.Context) error {
 	return nil
 }
 
-// unsure reports whether it is unknown if the first pieces of the queue were written.
+// unsure reports whether it is unknown whether the first pieces of the queue were written.
 func (w *eventWriter) unsure() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -323,7 +323,7 @@ func (w *eventWriter) commit(ctx context.Context, batch []piece, end *store.End)
 	x.countLogged(batch)
 	if tx.Relaxed && buffer.Followed() {
 		if err := x.store.Flush(); err != nil {
-			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, but may be lost
+			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, but may be lost in a crash
 		}
 	}
 	w.publish(batch, logged)

@@ -49,16 +49,16 @@ type execution struct {
 	stallErr error           // why; valid once stalled is closed
 }
 
-// start starts the execution of a claimed run on its own goroutine, which owns c from then on. The caller holds a slot
-// of the agent.
+// start starts the execution of a claimed run on its own goroutine, which then owns c. The caller holds a slot of the
+// agent.
 func (e *Engine) start(agent *Agent, c *store.Claimed, o *StartRequest) {
 	if x, ctx := e.newExecution(agent, c, o); x != nil {
 		go x.run(ctx)
 	}
 }
 
-// newExecution registers the execution of a claimed run. A call of run with the returned context must follow. x is nil
-// if the engine has stopped.
+// newExecution registers the execution of a claimed run. The caller must then call run with the returned context. x is
+// nil if the engine has stopped.
 func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(mapping.WithRequestID(e.runContext(e.root, &c.Run), o.requestID))
 	x = &execution{
@@ -89,8 +89,8 @@ func (x *execution) run(ctx context.Context) {
 	x.finish(ctx, out, err)
 }
 
-// withTimeout returns a context that ends run_timeout after the start of the run, in whichever process that was. A
-// lockstep run waits for its client between steps, so the limit applies to each step.
+// withTimeout returns a context that ends run_timeout after the run has started, in this or another process. A lockstep
+// run waits for its client between steps, so the limit applies to each step.
 func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	t := x.agent.Config.RunTimeout
 	if t <= 0 {
@@ -103,13 +103,13 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 }
 
 // execute drives the backend, repeatedly if the run may be retried. It returns the outcome reported by the backend, or
-// why there is none. A panic fails only this run.
+// an error if there is none. A panic fails only this run.
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.e.logger.Error("run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
-				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
+				"The bridge itself failed while running agent %s. See its log for the cause.", x.agent.Name)
 		}
 	}()
 	if err := x.resume(ctx, logged); err != nil {

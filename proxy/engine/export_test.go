@@ -13,7 +13,7 @@ func (e *Engine) Lease(d time.Duration) {
 	e.lease.extend(e.lease.now()+d, func() { e.loseLease() })
 }
 
-// Suspend advances the lease's clock by d while everything else stands still, as when the machine is suspended.
+// Suspend advances the lease's clock by d and nothing else, like a suspension of the machine.
 func (e *Engine) Suspend(d time.Duration) {
 	e.lease.mu.Lock()
 	defer e.lease.mu.Unlock()
@@ -30,7 +30,7 @@ func (e *Engine) Lapse() { e.loseLease() }
 // WatchIdle starts the timers of runs that other processes have parked.
 func (e *Engine) WatchIdle(ctx context.Context) error { return e.startIdleTimers(ctx, true) }
 
-// KeepWatchingIdle does the same once a minute.
+// KeepWatchingIdle does the same as WatchIdle once a minute.
 func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.watchIdle(ctx) }
 
 // IdleOver makes a run's timer fire.

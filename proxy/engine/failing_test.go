@@ -23,7 +23,7 @@ func (b *bench) direct(t *testing.T) *sql.DB {
 	return db
 }
 
-// fault makes the database refuse what a trigger matches, until lift is called.
+// fault makes the database refuse statements that match a trigger until lift is called.
 func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 	t.Helper()
 	db := b.direct(t)
@@ -37,7 +37,7 @@ func (b *bench) fault(t *testing.T, trigger string) (lift func()) {
 	}
 }
 
-// stepping is a backend whose steps are released one by one.
+// stepping is a backend whose steps are released one at a time.
 func stepping(n int) (s *script, goOn chan struct{}) {
 	goOn = make(chan struct{})
 	s = &script{exposes: mapping.ExposesNothing}
@@ -61,7 +61,7 @@ func stepping(n int) (s *script, goOn chan struct{}) {
 	return s, goOn
 }
 
-func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
+func TestTemporaryStoreFailureLosesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	s, goOn := stepping(3)
@@ -96,7 +96,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 }
 
 // An event that can never be written is dropped: the run fails, and the history remains sound.
-func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
+func TestUnwritableEventFailsTheRun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	s, goOn := stepping(3)
@@ -135,7 +135,7 @@ func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestTheStoreGoesAwayUnderARun(t *testing.T) {
+func TestStoreIsLostDuringARun(t *testing.T) {
 	t.Parallel()
 	s, goOn := stepping(2)
 	b := setup(t, s)
@@ -168,7 +168,7 @@ func (b *bench) endOfNext(t *testing.T, thread string) mapping.Outcome {
 	return b.end(t, b.begin(t, o))
 }
 
-// sameCold checks that every checkpoint is read from the store as it was folded live.
+// sameCold checks that the state of every checkpoint in the store is the same as when it was folded live.
 func (b *bench) sameCold(t *testing.T, r mapping.Run) {
 	t.Helper()
 	es := b.read(t, r)

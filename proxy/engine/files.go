@@ -23,7 +23,7 @@ type runFiles struct {
 	x         *execution
 	none      bool                 // the thread was created with this run, without files
 	continued bool                 // the agent's task has done steps
-	given     mapping.UploadCursor // the uploads that it received with them
+	given     mapping.UploadCursor // the uploads that the agent received with those steps
 	stated    map[string][]byte    // artifact id → content, if it differs from the artifact's
 	held      map[string]bool      // checksums of the files in the state's messages; nil if not read yet
 }
@@ -43,9 +43,9 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	return f.ofState(list, files), nil
 }
 
-// ofState returns the thread's artifacts as they are in the state that the run is based on. The stored artifacts, one
-// for each path, include files of runs that were rolled back, deleted or left by a fork. They lack files that clients
-// wrote into the state.
+// ofState returns the thread's artifacts as they are in the state that the run is based on. The store has one artifact
+// for each path. It includes files of runs that were rolled back, deleted or abandoned by a fork, and lacks files that
+// clients wrote into the state.
 func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping.Artifact {
 	f.stated = map[string][]byte{}
 	in := make(map[string]rule.File, len(files))
@@ -74,8 +74,8 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 	return kept
 }
 
-// inMessages reports whether a message of the state contains the content of an artifact. A message that was replaced by
-// one without its file does not.
+// inMessages reports whether a message of the state contains the content of an artifact. Messages that were replaced do
+// not count.
 func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	if f.held == nil {
 		f.held = rule.HeldSums(f.x.rec.fold.Messages())
@@ -83,8 +83,8 @@ func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	return f.held[a.Sum]
 }
 
-// late reports whether an upload came after the agent last received files. It enters the state after the step before
-// which it is passed on.
+// late reports whether an upload came after the agent last received files. It enters the state after the step that
+// receives it.
 func (f *runFiles) late(a mapping.Artifact) bool {
 	return f.continued && !a.AgentCreated && !f.given.Has(a)
 }
@@ -135,8 +135,8 @@ type changedFiles struct {
 	brought      []rule.File       // files in the messages of the next input event
 }
 
-// filesOf returns the files that an event changed in the state as artifacts to write, and names them in the event. The
-// files of a step agent are already artifacts (runFiles.Save).
+// filesOf returns the files that an event changed in the state as artifacts to write, and adds their names to the
+// event. The files of a step agent are already artifacts (runFiles.Save).
 func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []artifact.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
@@ -164,8 +164,8 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 // maxSkippedLogged limits the log lines about the files of one run.
 const maxSkippedLogged = 20
 
-// logSkipped logs, once per file, which files do not become artifacts because their names or contents cannot be used.
-// They remain in the state, and the run does not fail.
+// logSkipped logs, once per file, the files that do not become artifacts because their names or contents cannot be
+// used. They remain in the state, and the run does not fail.
 func (r *recorder) logSkipped(names []string) {
 	for _, name := range names {
 		if r.skippedNames[name] || len(r.skippedNames) == maxSkippedLogged {
@@ -213,13 +213,14 @@ func (r *recorder) fileWrite(ev *mapping.Event, f rule.File, made bool) (artifac
 	}}, true
 }
 
-// sumOf returns the mapping.Artifact.Sum of a content.
+// sumOf returns the mapping.Artifact.Sum of content.
 func sumOf(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])
 }
 
-// noteGiven records files of the run's input. If the agent's state returns them, they do not become the agent's.
+// noteGiven records files of the run's input. If the agent returns them in its state, they do not count as the agent's
+// own files.
 func (r *recorder) noteGiven(files []rule.File) {
 	for _, f := range files {
 		r.files[f.Path] = sumOf(f.Content)

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// compareTimeout limits how long the end of a run, and so its cancellation, waits for the agent's files. An agent
-	// that timed out, or that handles one request at a time, may not answer at all.
+	// compareTimeout limits how long the end of a run, and therefore its cancellation, waits for the agent's files. An
+	// agent that timed out, or that handles one request at a time, may not answer at all.
 	compareTimeout = 3 * time.Second
-	// deleteAfter is the minimum time for which the thread of a run remains after its end, for readers and retries.
+	// deleteAfter is the minimum time that the thread of a temporary run is kept after the run's end, for readers and
+	// retries.
 	deleteAfter = 5 * time.Second
 )
 
-// finish ends the run, parks it or hands it over, and releases what it held. If that panics, the run is left as it is,
-// as if its end could not be written.
+// finish ends the run, parks it or hands it over, and releases everything it held. If that panics, the run is left
+// unchanged, as if its end could not be written.
 //
 // If the end cannot be written, finish returns before the run has left this process, and a separate goroutine
 // continues.
@@ -32,7 +33,7 @@ func (x *execution) finish(ctx context.Context, out *mapping.Outcome, err error)
 	left = x.settle(ctx, out, err)
 }
 
-// leave releases what the run held if it has left this process. panicked is the value of a panic, or nil.
+// leave releases everything that the run held if it has left this process. panicked is the value of a panic, or nil.
 func (x *execution) leave(left bool, panicked any) {
 	if panicked != nil {
 		x.e.logger.Error("panic while ending a run", zap.Any("panic", panicked), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
@@ -55,12 +56,12 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 		return true
 	case out != nil:
 		return x.end(ctx, *out)
-	case ctx.Err() != nil: // stopped from here and not by its agent
+	case ctx.Err() != nil: // stopped by the bridge, not by the agent
 		defer x.e.cancelUpstream(x.agent, &x.Run)
 		x.compareFiles(ctx)
 		return x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
 	}
-	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the end of the run does not contain the cause
+	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the outcome of the run does not contain the cause
 		x.e.logger.Error("run failed inside the bridge", runField(x.Run.ID), agentField(x.agent.Name), zap.Error(err))
 	}
 	x.compareFiles(ctx)
@@ -71,9 +72,9 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 	return left
 }
 
-// end writes the end of the run in one transaction. If that fails, the run remains as it is: readers do not see an end,
-// and the next process resumes it. It returns false if the end is still being written; waiting readers are then
-// notified of that.
+// end writes the end of the run in one transaction. If that fails, the run remains unchanged: readers do not see an
+// end, and the next process resumes it. It returns false if the end is still being written. Waiting readers then get
+// the error.
 func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
 	x.token.HideAtEnd(&out)
 	x.recordFault(out)
@@ -150,8 +151,8 @@ func (x *execution) release() {
 }
 
 // compareFiles records the files that an agent has written without reporting them in a step, for a run that failed, was
-// cancelled or timed out. They are logged with the end, which they do not change. ctx is the run's. A shutdown ends the
-// comparison at once.
+// cancelled or timed out. They are logged with the end and do not change the outcome. ctx is the context of the run. A
+// shutdown ends the comparison at once.
 func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
@@ -185,8 +186,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 }
 
 // endOf returns the changes that the store makes together with the end event: the run's webhook, the notifications for
-// hooks of its task and, if requested, the time at which its thread is deleted. If state is nil, it is read for a
-// webhook.
+// hooks of its task and, if requested, the time at which its thread is deleted. If there is a webhook and state is nil,
+// the state is read.
 func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
@@ -202,7 +203,7 @@ func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state
 	return end
 }
 
-// retention returns how long the thread of a temporary run remains after the run's end.
+// retention returns how long the thread of a temporary run is kept after the run's end.
 func (e *Engine) retention(r *mapping.Run, out mapping.Outcome) time.Duration {
 	keep := e.Config().Retention
 	switch {

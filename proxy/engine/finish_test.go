@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// The run itself is left as it is, for the next process. Its agent's only slot is available to the next run, and
+// The run itself is left unchanged for the next process. Its agent's only slot is available to the next run, and
 // nothing else fails.
-func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
+func TestPanicAtTheEndOfARunReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	one := config.DefaultAgent()
 	one.Concurrency = 1
@@ -26,7 +26,7 @@ func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Webhook = "http://127.0.0.1:1/"
 	left := b.begin(t, o)
-	eventually(t, "the run leaving as it is", func() bool { return b.status(t, left) == mapping.RunRunning && b.Live() == 0 })
+	eventually(t, "the run leaving unchanged", func() bool { return b.status(t, left) == mapping.RunRunning && b.Live() == 0 })
 	if out := b.end(t, b.begin(t, order(mapping.NewID(), mapping.StrategyReject))); out.Status != mapping.RunSuccess {
 		t.Errorf("the next run ended with %s", out.Status)
 	}

@@ -24,7 +24,7 @@ import (
 
 // A run that no client follows is committed relaxed. Entries that a reader then gets from memory are on disk before the
 // reader has them.
-func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
+func TestEntriesReadFromMemoryAreFlushed(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*bench, *testing.T, mapping.Run, int){
 		"followed": func(b *bench, t *testing.T, r mapping.Run, said int) {
@@ -80,7 +80,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 
 // A reader begins to follow after an append has checked for readers but before it is committed. Its entries are on disk
 // in this case, too.
-func TestReaderThatComesDuringACommit(t *testing.T) {
+func TestReaderThatStartsDuringACommit(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
 	b := flushing(t, &script{run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {

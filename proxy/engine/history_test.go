@@ -35,7 +35,7 @@ func chat(n int) json.RawMessage {
 	return json.RawMessage(`{"messages":[` + strings.Join(list, ",") + `],"turn":` + fmt.Sprint(n) + `}`)
 }
 
-func TestAChatIsKeptAsItsGrowth(t *testing.T) {
+func TestHistoryOfAChatStoresOnlyDifferences(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	const steps = 300
@@ -120,7 +120,7 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 
 // A state that is rewritten at every step gets occasional snapshots, so that reading a checkpoint never folds much more
 // than a state.
-func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
+func TestSnapshotsLimitTheReadSizeOfAState(t *testing.T) {
 	t.Parallel()
 	const steps = 120
 	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -262,7 +262,7 @@ func TestFilesOfAStateAreArtifacts(t *testing.T) {
 	}
 }
 
-func TestAGuessedAnswerIsGivenOnce(t *testing.T) {
+func TestDefaultAnswerIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		ask := mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"which?"`)}}}}

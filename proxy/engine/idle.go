@@ -11,11 +11,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// resumeGrace is the minimum time that a client has, after a start, to request the next step of its run. It is also how
-// often the timers of other processes are taken over.
+// resumeGrace is the minimum time that a client has, after a start, to request the next step of its run. Timers of
+// other processes are taken over at the same interval.
 const resumeGrace = time.Minute
 
-// StartIdleTimer cancels an active run if none of its steps is requested within its agent's stepping.idle. Each call
+// StartIdleTimer cancels an active run if no step of it is requested within the agent's stepping.idle. Each call
 // restarts the timer.
 func (e *Engine) StartIdleTimer(r mapping.Run) {
 	if agent := e.agent(r.Agent); agent != nil {
@@ -30,13 +30,13 @@ func (e *Engine) restartIdleTimer(r *mapping.Run, agent *Agent) {
 	e.cancelIn(agent.Config.Stepping.Idle, store.PolledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }
 
-// cancelIn cancels the run after d, unless one of its steps is requested before. A d of 0 means never.
+// cancelIn cancels the run after d, unless one of its steps is requested first. A d of 0 means never.
 func (e *Engine) cancelIn(d time.Duration, r store.PolledRun) {
 	e.idle.set(r.ID, d, func() { e.runs.spawn(func() { e.idleOver(r) }) })
 }
 
-// startIdleTimers starts timers for runs that other or earlier processes served, if they have none here. The elapsed
-// time counts, but at least resumeGrace remains.
+// startIdleTimers starts timers for runs that other or earlier processes served, if they have none here. The time that
+// has passed counts, but each client gets at least resumeGrace.
 func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
 	for r, err := range e.store.Claims.Pulled(ctx, parkedOnly) {
 		if err != nil {
@@ -49,8 +49,8 @@ func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
 	return nil
 }
 
-// watchIdle starts timers for runs that other processes have parked, since those processes may be gone. Processes that
-// are alive check, as this one does, whether the run continued elsewhere (idleElsewhere).
+// watchIdle starts timers for runs that other processes have parked, since those processes may have stopped. All
+// running processes check whether the run continued elsewhere (idleElsewhere).
 func (e *Engine) watchIdle(ctx context.Context) {
 	for pause.For(ctx, resumeGrace) == nil {
 		if err := e.startIdleTimers(ctx, true); err != nil && ctx.Err() == nil {
@@ -73,8 +73,7 @@ func (e *Engine) idleOver(r store.PolledRun) {
 	}
 }
 
-// cancelIdle cancels a run whose client has been idle for too long. Otherwise it returns how long the client may still
-// be idle.
+// cancelIdle cancels a run whose client has been idle for too long. Otherwise it returns the time that remains.
 func (e *Engine) cancelIdle(ctx context.Context, p store.PolledRun) (rest time.Duration, err error) {
 	r, err := e.store.Runs.Get(ctx, p.ThreadID, p.ID)
 	if err != nil {
@@ -95,8 +94,8 @@ func (e *Engine) maxIdle(name string) time.Duration {
 	return config.DefaultAgent().Stepping.Idle // as for a missing agent
 }
 
-// clientIdle reports whether the client of an active run has been idle for longer than most. If not, rest is how long
-// it may still be idle.
+// clientIdle reports whether the client of an active run has been idle for longer than most. Otherwise rest is the time
+// that remains.
 func (e *Engine) clientIdle(ctx context.Context, r *mapping.Run, most time.Duration) (rest time.Duration, idle bool, err error) {
 	if r.Options.Stepping == mapping.SteppingLockstep && e.runs.find(r.ID) != nil {
 		return min(most, resumeGrace), false, nil // the client has requested a step, or the run is being parked
@@ -122,7 +121,7 @@ func (e *Engine) idleElsewhere(ctx context.Context, r *mapping.Run, most time.Du
 	if task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
-	if rest := most - e.store.Now().Sub(since); rest > most/10 { // a shorter rest comes from this process
+	if rest := most - e.store.Now().Sub(since); rest > most/10 { // a shorter rest is left for this process's own timer
 		return rest, nil
 	}
 	return 0, nil
@@ -135,10 +134,10 @@ type idleTimers struct {
 	stopped bool
 }
 
-// idleTimer is one timer of a run. Its address distinguishes it from the timer that replaces it.
+// idleTimer is one timer of a run. It is compared by address with the timer that replaces it.
 type idleTimer struct{ *time.Timer }
 
-// set calls f once after d and replaces the run's earlier timer. A d of 0 means never. After stop it does nothing.
+// set calls f once after d and replaces the run's earlier timer. A d of 0 means never. It does nothing after stop.
 func (t *idleTimers) set(runID string, d time.Duration, f func()) {
 	if d <= 0 {
 		return

@@ -48,13 +48,13 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 		pulled     bool
 		want       mapping.RunStatus
 	}{
-		"at once":                      {0, 9 * time.Minute, false, mapping.RunRunning},
-		"after its time":               {0, 11 * time.Minute, false, mapping.RunInterrupted},
-		"the time without us counts":   {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
-		"but there is time to return":  {time.Hour, 50 * time.Second, false, mapping.RunRunning},
-		"which is short":               {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
-		"a step is asked for":          {0, time.Hour, true, mapping.RunRunning},
-		"a client returns at the last": {time.Hour, time.Hour, true, mapping.RunRunning},
+		"at once":                       {0, 9 * time.Minute, false, mapping.RunRunning},
+		"after its time":                {0, 11 * time.Minute, false, mapping.RunInterrupted},
+		"the time without us counts":    {5 * time.Minute, 6 * time.Minute, false, mapping.RunInterrupted},
+		"but the client may return":     {time.Hour, 50 * time.Second, false, mapping.RunRunning},
+		"which takes little time":       {time.Hour, 70 * time.Second, false, mapping.RunInterrupted},
+		"a step is requested":           {0, time.Hour, true, mapping.RunRunning},
+		"a client returns just in time": {time.Hour, time.Hour, true, mapping.RunRunning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,8 +91,8 @@ func (b *bench) abandoned(t *testing.T) mapping.Run {
 	return r
 }
 
-// A check once a minute finds runs that other processes have parked, repeatedly, and does not restart existing timers.
-func TestParkedRunsOfOthersAreWatched(t *testing.T) {
+// A check once a minute repeatedly finds runs that other processes have parked. It does not restart existing timers.
+func TestParkedRunsOfOtherProcessesAreWatched(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Minute
 	bubble(t, func(t *testing.T, path string) {
@@ -119,7 +119,7 @@ func TestParkedRunsOfOthersAreWatched(t *testing.T) {
 }
 
 // The timer was restarted after a failed cancellation and does not notice that it was stopped.
-func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
+func TestRunWhoseClientReturnsAsItsTimerFiresIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: lasting}, func(a *config.Agent) { a.RunTimeout = 0 })

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// InputOf returns a run's input as it was stored with the run, so that a run begins in the same way at once, from the
-// queue and after a crash. The answer to a question is not an input, unless it is a message.
+// InputOf returns a run's input as it was stored with the run, so that the run begins with the same input at once, from
+// the queue and after a crash. The answer to a question is not an input, unless it is a message.
 func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
@@ -50,7 +50,8 @@ func startedEvent(r *mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
-// rootEvent returns the empty state before a thread's first input. Clients fork from it to replace the first message.
+// rootEvent returns the empty state before a thread's first input. Clients fork from this state to replace the first
+// message.
 func rootEvent(r *mapping.Run) *mapping.Event {
 	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// leaseTTL is how long after its last renewal a process counts as dead. The server ends a transaction that a
-	// stopped process has left open sooner than that.
+	// leaseTTL is the time after its last renewal at which a process counts as dead. The database server ends a
+	// transaction left open by a stopped process before that.
 	leaseTTL  = 12 * time.Second
 	beatEvery = leaseTTL / 4
-	// leaveMost is how long to wait for the executions of a lost lease before their runs are picked up again.
+	// leaveMost is the maximum time to wait for the executions of a lost lease before their runs are picked up again.
 	leaveMost = 2 * time.Second
 )
 
-// lease is the right of this process to execute runs, as far as it knows. Its clock runs while the process is stopped
-// and while the machine is suspended. Safe for concurrent use.
+// lease is the right of this process to execute runs, as far as it knows. Its clock continues to run while the process
+// is stopped or the machine is suspended. Safe for concurrent use.
 type lease struct {
 	failures logthrottle.Limiter // of renewals, which do not overlap
 
@@ -110,8 +110,8 @@ func (e *Engine) renewLease(ctx context.Context) {
 	e.lease.extend(asked+leaseTTL, func() { e.loseLease() })
 }
 
-// loseLease stops all executions and everything else that is done under the lease, since another process may be doing
-// it. It returns the executions.
+// loseLease stops all executions and all other work under the lease, since another process may have taken it over. It
+// returns the executions.
 func (e *Engine) loseLease() []*execution {
 	e.lease.next()
 	list := e.runs.all()
@@ -125,8 +125,8 @@ func (e *Engine) loseLease() []*execution {
 }
 
 // stillHolds ends the execution if the lease has expired. It is called before each part of the agent's response is
-// processed, and before each call to the agent that must not be made twice (adapter.WithPermit): a process that was
-// stopped for a while must not process the data it then finds in its buffers.
+// processed, and before each call to the agent that must not be made twice (adapter.WithPermit). A process that was
+// stopped for a while must not process the data left in its buffers.
 func (x *execution) stillHolds() error {
 	if x.e.lease.holds() {
 		return nil
@@ -137,8 +137,8 @@ func (x *execution) stillHolds() error {
 
 // UnderLease returns a context for calls to agents outside of an execution. When the lease has expired, calls that must
 // not be made twice are refused, even under a later lease, since another process may have acted in between. The context
-// ends with the lease and with the returned function, which must be called. Get it before the process records that it
-// is about to make the calls.
+// ends with the lease or when the returned function is called, which the caller must do. Obtain it before recording
+// that the calls are about to be made.
 func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasts := e.lease.context()
 	ctx, end := context.WithCancelCause(ctx)

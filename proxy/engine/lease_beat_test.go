@@ -18,7 +18,7 @@ import (
 
 // A process renews its lease every few seconds, and the log must not grow with each failed renewal while the database
 // is unavailable.
-func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
+func TestFailedLeaseRenewalIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"}, zap.NewNop())
 	if err != nil {
@@ -42,7 +42,7 @@ func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 }
 
 // Stop requests are read at each renewal, and the database may take long to answer.
-func TestALeaseIsRenewedWhileRequestsToStopAreWaitedFor(t *testing.T) {
+func TestLeaseIsRenewedWhileStopRequestsAreRead(t *testing.T) {
 	t.Parallel()
 	open := func(dsn string) *store.Store {
 		st, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())

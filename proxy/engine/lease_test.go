@@ -118,7 +118,7 @@ func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 }
 
 // The timeout of a run does not restart when another process takes it over.
-func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
+func TestRunTimeoutContinuesAcrossTakeovers(t *testing.T) {
 	t.Parallel()
 	hour := func(a *config.Agent) { a.RunTimeout = time.Hour }
 	for ago, over := range map[time.Duration]bool{59 * time.Minute: false, 61 * time.Minute: true, -time.Hour: false} {
@@ -160,7 +160,7 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 
 // A state update, which belongs to no run, is sent to an agent while the lease ends. Nothing more of it is sent, even
 // under a new lease, since the protection against other processes has lapsed.
-func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
+func TestCallsOutsideRunsEndWithTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))

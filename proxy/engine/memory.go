@@ -32,8 +32,8 @@ func (x *execution) memoryScope() memory.Scope {
 	return memory.Scope{Config: x.agent.Config.Memory, Run: &x.Run, Metadata: x.Thread.Metadata}
 }
 
-// storeAccess returns the agent's own access to the store, or nil if it has none. From then on its token is hidden in
-// the agent's events.
+// storeAccess returns the agent's own access to the store, or nil if it has none. From then on the token is removed
+// from the agent's events.
 func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
 	access, err := x.e.memory.Access(ctx, x.memoryScope(), whose)
 	if access != nil {
@@ -42,8 +42,8 @@ func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memor
 	return access, err
 }
 
-// remember stores the items that a step wants to be remembered, and logs failures. It is called before the step is
-// logged: if the step is not logged, it is repeated after a crash and its items are stored again.
+// remember stores the items that a step asks the bridge to keep. It logs failures. It is called before the step is
+// logged. If the process crashes in between, the step is repeated and its items are stored again.
 func (x *execution) remember(ctx context.Context, step *mapping.Event) {
 	if err := x.e.memory.Remember(ctx, x.memoryScope(), step); err != nil {
 		x.e.logger.Warn("memory of an agent could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))

@@ -8,7 +8,7 @@ import (
 )
 
 // The items read for the request are passed on once: the engine of this execution has no store to read them from.
-func TestARunIsToldWhatItsRequestRecalled(t *testing.T) {
+func TestRunGetsTheItemsItsRequestRecalled(t *testing.T) {
 	t.Parallel()
 	read := memory.Recalled{Items: []memory.Item{{Namespace: []string{"users", "ada"}, Key: "drink", Value: []byte(`{"text":"tea"}`)}}, Cut: true}
 	x := &execution{recalled: &read, calls: newCallLog(nil, 0)}

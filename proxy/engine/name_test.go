@@ -10,7 +10,7 @@ import (
 )
 
 // A name from an agent that no database can store fails the run and is not logged.
-func TestAnAgentsNamesAreText(t *testing.T) {
+func TestNamesFromAnAgentMustBeText(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"\x00", "a\x00b", "\xff", strings.Repeat("x", 100) + "\xc3"} {
 		for what, event := range map[string]mapping.Event{
@@ -35,7 +35,7 @@ func TestAnAgentsNamesAreText(t *testing.T) {
 	}
 }
 
-func TestAFilesRemoteIDIsText(t *testing.T) {
+func TestRemoteIDOfAFileMustBeText(t *testing.T) {
 	t.Parallel()
 	refused := make(chan error, 1)
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {

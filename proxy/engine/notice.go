@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// listen handles the notices of other processes. Notices may be lost, so everything it does is also done periodically.
+// listen handles notices from other processes. They may be lost, so all of this work is also done periodically.
 func (e *Engine) listen(ctx context.Context) {
 	for {
 		select {
@@ -44,8 +44,8 @@ func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	}
 }
 
-// watchStops compensates for lost notices: it stops executions and wakes the dispatcher. The lease is renewed by
-// another goroutine, since the database may take long to answer.
+// watchStops stops executions and wakes the dispatcher even if notices are lost. The lease is renewed by another
+// goroutine, since the database may take long to answer.
 func (e *Engine) watchStops(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
 		if e.lease.holds() {
@@ -55,7 +55,7 @@ func (e *Engine) watchStops(ctx context.Context) {
 	}
 }
 
-// stopRequested stops the executions that another process has requested to stop.
+// stopRequested stops the executions whose stop another process has requested.
 func (e *Engine) stopRequested(ctx context.Context) {
 	asked, err := e.store.Claims.StopRequests(ctx)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// A run that may overlap with others has the thread's state from its beginning and its own changes. A stateful agent
-// keeps that state on a separate upstream thread. A new state of the agent is compared with its previous one, never
-// with the thread's current state.
+// A run that may overlap with others has the thread's state at the time it began, with its own changes. A stateful
+// agent keeps that state on a separate upstream thread. A new state of the agent is compared with its previous one,
+// never with the thread's current state.
 
 // agentState is the state that a stateful agent has, if the run may overlap with others or answers a question from
 // before others worked on the thread.
@@ -18,8 +18,8 @@ type agentState struct {
 	now   *state.Fold
 }
 
-// difference returns the change from the current to the full state. It can be merged if others may have changed the
-// thread's state in the meantime.
+// difference returns the change from the current to the full state. If other runs may have changed the thread's state
+// in the meantime, the change can be merged.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
 	if !r.x.Run.Options.MayOverlap && r.agentState.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
@@ -50,9 +50,9 @@ func (r *recorder) cacheState(checkpoint string, f *state.Fold) {
 	}
 }
 
-// answersOwnThread reports whether a run is an answer for an upstream thread that may not have the thread's state:
-// other runs may overlap, or another agent has worked on the thread since the question. Only the upstream thread that
-// asked can use the answer.
+// answersOwnThread reports whether a run is an answer for an upstream thread whose state may differ from the thread's.
+// That happens if other runs may overlap, or if another agent has worked on the thread since the question. Only the
+// upstream thread that asked can use the answer.
 func (x *execution) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
 	switch {
 	case !x.Run.Options.Resuming:
@@ -81,7 +81,7 @@ func unlessGone(err error) error {
 	return err
 }
 
-// readAgentState reads the state that the agent of answersOwnThread has.
+// readAgentState reads the state of the agent that answersOwnThread describes.
 func (x *execution) readAgentState(ctx context.Context) error {
 	if x.rec.agentState.start != nil {
 		return nil

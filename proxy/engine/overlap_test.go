@@ -21,7 +21,7 @@ func sharing(a *config.Agent) { a.AllowConcurrent = true }
 // nexts holds, by run id, the next events of a run; a closed channel means no more.
 type nexts struct{ byRun sync.Map }
 
-// of returns the channel of a run and creates it at the first call.
+// of returns the channel of a run. It creates the channel at the first call.
 func (n *nexts) of(run string) chan mapping.Event {
 	ch, _ := n.byRun.LoadOrStore(run, make(chan mapping.Event))
 	return ch.(chan mapping.Event)
@@ -142,7 +142,7 @@ func (b *table) wants(t *testing.T, want ...string) {
 	}
 }
 
-func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
+func TestConcurrentRunsMergeIntoTheHead(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyReject, "q1")
@@ -182,7 +182,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	}
 }
 
-func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
+func TestConcurrentGraphRunsMergeIntoTheHead(t *testing.T) {
 	t.Parallel()
 	const q = `{"id":"q","content":"q"}`
 	b := newTable(t, mapping.ExposesValues)
@@ -208,12 +208,12 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	}
 	_, after := b.start(t, mapping.StrategyReject, "")
 	if after.Link.Remote != "" || string(after.Graph.Values) != want {
-		t.Errorf("neither upstream thread has the whole state, so the next run brings it: %+v, %s", after.Link, after.Graph.Values)
+		t.Errorf("neither upstream thread has the whole state, so the next run should send it: %+v, %s", after.Link, after.Graph.Values)
 	}
 }
 
 // The state of a thread with concurrent runs is also stored in snapshots.
-func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
+func TestSnapshotsOfConcurrentRunsHaveTheThreadsState(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
@@ -235,7 +235,7 @@ func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
 	b.wants(t, want...)
 }
 
-func TestRunsBesideEachOtherAreStopped(t *testing.T) {
+func TestConcurrentRunsAreStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rollback bool
@@ -267,7 +267,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 }
 
 // A run with interrupt or rollback replaces all running runs of the thread.
-func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
+func TestAllConcurrentRunsAreDisplaced(t *testing.T) {
 	t.Parallel()
 	for _, s := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {
 		t.Run(string(s), func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 }
 
 // The end of one run does not close the question of another.
-func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
+func TestQuestionOfAConcurrentRunStaysOpen(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
 	first, _ := b.start(t, mapping.StrategyConcurrent, "q1")
@@ -311,7 +311,7 @@ func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 }
 
 // An agent that does not allow concurrent runs has its thread to itself.
-func TestNothingRunsBesideWhatDoesNotShare(t *testing.T) {
+func TestRunsOfAnAgentWithoutConcurrencyWait(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, mapping.ExposesNothing)
 	o := order(b.thread, mapping.StrategyReject)

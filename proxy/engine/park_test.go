@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// lockstep makes one step per call, n in all, and answers with the text it received.
+// lockstep makes one step per call, n in total, and echoes the text that it received.
 func lockstep(n int) *script {
 	s := &script{exposes: mapping.ExposesNothing}
 	s.run = func(_ context.Context, t adapter.Assignment, yield func(mapping.Event, error) bool) {
@@ -71,7 +71,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (b *bench) status(t *testing.T, r mapping.Run) mapping.RunStatus {
 	return fresh.Status
 }
 
-func TestALockstepRunGoesOnStepByStep(t *testing.T) {
+func TestLockstepRunContinuesStepByStep(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Concurrency = 1 })
 	r := b.begin(t, lockstepOrder())
@@ -141,7 +141,7 @@ func TestAParkedRunIsCancelled(t *testing.T) {
 	}
 }
 
-func TestAParkedRunThatIsNotAskedForIsCancelled(t *testing.T) {
+func TestIdleParkedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
 	if out := b.end(t, b.begin(t, lockstepOrder())); !out.Cancelled {
@@ -162,7 +162,7 @@ func TestARunParkedByAnEarlierProcessIsWatched(t *testing.T) {
 }
 
 // An idle run that cannot be cancelled is cancelled once that is possible.
-func TestAnIdleRunIsCancelledOnceItCanBe(t *testing.T) {
+func TestCancellationOfAnIdleRunIsRetried(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
@@ -182,12 +182,12 @@ func shared(t *testing.T, backend *script) (here, there *bench) {
 	t.Helper()
 	here = setup(t, backend)
 	if !here.st.Shared() {
-		t.Skip("about several processes over one database")
+		t.Skip("needs several processes over one database")
 	}
 	return here, open(t, here.path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = time.Millisecond })
 }
 
-func TestARunParkedByAProcessThatIsGoneIsWatched(t *testing.T) {
+func TestRunParkedByADeadProcessIsWatched(t *testing.T) {
 	t.Parallel()
 	here, there := shared(t, lockstep(3))
 	r := here.parked(t, here.begin(t, lockstepOrder()))
@@ -201,7 +201,7 @@ func TestARunParkedByAProcessThatIsGoneIsWatched(t *testing.T) {
 }
 
 // The timer of the process that parked a run does not know that the client has continued with another process.
-func TestARunThatIsServedElsewhereIsNotIdle(t *testing.T) {
+func TestRunServedElsewhereIsNotIdle(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	here, there := shared(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
@@ -229,7 +229,7 @@ func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 }
 
 // A cancellation ends a run at any point between two steps.
-func TestCancelMeetsTheParking(t *testing.T) {
+func TestCancelDuringParking(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(1000))
 	for range 40 {
@@ -260,7 +260,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 }
 
 // An asynchronous cancellation coincides with the end of a step: the run ends instead of being parked.
-func TestCancelSoonMeetsTheParking(t *testing.T) {
+func TestCancelSoonDuringParking(t *testing.T) {
 	t.Parallel()
 	running := make(chan func(), 1)
 	steps := lockstep(3)

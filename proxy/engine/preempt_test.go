@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestDisplacedAcrossADeath covers a process that created a run which interrupts another one and died before it stopped
-// that one. The next process stops it, even if it hangs.
-func TestDisplacedAcrossADeath(t *testing.T) {
+// TestRunsAreDisplacedAfterACrash covers a process that created a run which interrupts another one and died before it
+// stopped that one. The next process stops it, even if it hangs.
+func TestRunsAreDisplacedAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []mapping.Strategy{mapping.StrategyInterrupt, mapping.StrategyRollback} {
 		t.Run(string(strategy), func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 }
 
 // An event after a question shows that its run has not ended, and causes the question to be written.
-func TestQuestionOfARunThatGoesOn(t *testing.T) {
+func TestQuestionOfARunThatContinues(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})
 	b := setup(t, &script{run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {

@@ -85,7 +85,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestARunOfAnAgentThatIsGoneEnds(t *testing.T) {
+func TestRunOfARemovedAgentEnds(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: waiting(started)})
@@ -142,7 +142,7 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeThatIsKnownIsNotHandedOver(t *testing.T) {
+func TestRunWithAKnownOutcomeIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}, 1), make(chan struct{})
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {

@@ -20,7 +20,7 @@ func steady(n int) json.RawMessage {
 }
 
 // The amount read for a checkpoint does not grow with the history before it.
-func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
+func TestEveryCheckpointReadsAsFastAsTheFirst(t *testing.T) {
 	t.Parallel()
 	const steps = 1000
 	b := setup(t, &script{run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {

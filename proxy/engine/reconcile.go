@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// A run that this process holds in the database but does not execute is stuck: no other process takes it while this one
-// is alive. Such a run can be left by a claim whose answer was lost, by a failed hand-over, or by an end that a
-// failover lost. So held and executed runs are compared whenever the lease is renewed. The same applies to a thread
-// that is held for a finished state update (store.States.Hold).
+// A run that this process holds in the database but does not execute is stuck, because no other process takes it while
+// this one is alive. Such a run can be left by a claim whose response was lost, by a failed hand-over, or by an end
+// that a failover lost. So held and executed runs are compared whenever the lease is renewed. The same applies to a
+// thread that is held for a finished state update (store.States.Hold).
 
 // claimTracker tracks the running calls that may make this process the holder of a run. Safe for concurrent use.
 type claimTracker struct {
@@ -66,8 +66,8 @@ type reconciler struct {
 	epoch  int64            // after the claims that may be the reason
 }
 
-// reconcile periodically releases what this process holds in vain. It has its own goroutine, since renewals of the
-// lease must not wait for it.
+// reconcile periodically releases the runs and threads that this process holds without using them. It has its own
+// goroutine, since renewals of the lease must not wait for it.
 func (e *Engine) reconcile(ctx context.Context) {
 	var failures logthrottle.Limiter
 	for pause.For(ctx, beatEvery) == nil {
@@ -80,12 +80,12 @@ func (e *Engine) reconcile(ctx context.Context) {
 }
 
 // freeHeld releases threads whose state updates are over, and runs that are not executed. SQLite has no such runs,
-// because the outcome of a claim is always known.
+// because it always knows the outcome of a claim.
 func (e *Engine) freeHeld(ctx context.Context) error {
 	freed, err := e.store.States.FreeLeft(ctx)
 	if freed > 0 && err == nil {
 		e.logger.Warn("released threads held for finished state updates", zap.Int("threads", freed))
-		e.log.WakeAll() // it is unknown on which threads updates wait
+		e.log.WakeAll() // the threads on which updates are waiting are not known
 		e.NotifyFreed()
 	}
 	if !e.store.Shared() {
@@ -95,8 +95,8 @@ func (e *Engine) freeHeld(ctx context.Context) error {
 }
 
 // freeHeldRuns releases runs that this process holds but does not execute. A run is released if two comparisons found
-// it under the same fence and all claims that had begun by the end of the first one are done: until then the answer to
-// a successful claim may still arrive.
+// it under the same fence and all claims that had begun by the end of the first one are done. Until then the response
+// to a successful claim may still arrive.
 func (e *Engine) freeHeldRuns(ctx context.Context) error {
 	e.held.mu.Lock()
 	defer e.held.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 // A claim whose answer was lost leaves a run that this living process holds but does not execute. It is nevertheless
 // executed, exactly once.
-func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
+func TestRunHeldButNotExecutedIsReleased(t *testing.T) {
 	t.Parallel()
 	b := open(t, storetest.Schema(t), &script{exposes: mapping.ExposesNothing, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
@@ -31,7 +31,7 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 
 // The answer to a claim takes longer than several comparisons. The run must not be released in that time, or it would
 // be executed twice.
-func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
+func TestClaimInProgressIsNotReleased(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*bench, *testing.T, *engine.StartRequest) mapping.Run{
 		"one":   (*bench).begin,
@@ -68,8 +68,8 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	}
 }
 
-// TestStepUnderWayIsNotTakenForOrphaned is the same for the claim of a parked run's next step.
-func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
+// TestClaimOfAStepInProgressIsNotReleased is the same for the claim of a parked run's next step.
+func TestClaimOfAStepInProgressIsNotReleased(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
 	b := open(t, dsn, lockstep(20))
@@ -125,7 +125,7 @@ func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 }
 
 // A thread held for a state update could not be freed afterwards. The run that waits for it starts nevertheless.
-func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
+func TestRunStartsAfterAFinishedUpdate(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		b := open(t, fresh(t), &script{exposes: mapping.ExposesNothing, run: twoSteps})

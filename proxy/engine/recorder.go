@@ -12,8 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// recorder converts the events of a backend to those that are logged: it folds the state, makes checkpoints and diffs,
-// writes files of the state as artifacts, and queues the result for the store. Only the execution's goroutine uses it.
+// recorder converts the events of a backend into the events that are logged. It folds the state, makes checkpoints and
+// diffs, writes files of the state as artifacts, and queues the result for the store. Only the execution's goroutine
+// uses it.
 type recorder struct {
 	x       *execution
 	writer  *eventWriter
@@ -126,14 +127,14 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	switch {
 	case ev.Kind == mapping.KindLinked && r.exposes.ReportsState():
-		return linkDelay // its run can be found by its mark; the link is written with the first output
+		return linkDelay // the agent's run can be found by its mark, so the link can wait for the first output
 	case ev.Kind == mapping.KindDelta:
 		return 0
 	}
 	return stepDelay
 }
 
-// makePiece folds the event and returns it with everything that is written with it.
+// makePiece folds the event and returns it with everything to be written together with it.
 func (r *recorder) makePiece(ev *mapping.Event) (piece, error) {
 	r.logged.add(ev)
 	if r.fault == nil {
@@ -242,7 +243,7 @@ func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
 	return &s
 }
 
-// addState replaces a full state by the difference to the previous one. It returns true if the event can be skipped,
+// addState replaces a full state with the difference to the previous one. It returns true if the event can be skipped,
 // because there is no difference and no frame was requested.
 func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if ev.Head.Full {
@@ -282,8 +283,8 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 	}
 }
 
-// refuseRepeated refuses a question that has just been given a default answer, and one that has been given it too
-// often, since answering again could continue forever.
+// refuseRepeated fails the run if the agent repeats a question that has just received the default answer, or one that
+// has received it too often. Otherwise this could go on forever.
 func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 	o := &r.x.Run.Options
 	if o.Guessed == "" {

@@ -25,7 +25,7 @@ func (g *registry) spawn(f func()) bool {
 	return true
 }
 
-// add adds an execution. remove and then work.Done must follow. It returns false if the engine has stopped.
+// add adds an execution. The caller must then call remove and work.Done. It returns false if the engine has stopped.
 func (g *registry) add(x *execution) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *registry) count() int {
 	return len(g.live)
 }
 
-// markBroken leaves a run to the next process, since this one would fail again.
+// markBroken leaves a run to the next process, since it would fail here again.
 func (g *registry) markBroken(runID string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *registry) markBroken(runID string) {
 	g.broken[runID] = true
 }
 
-// missing removes the runs that are executed or broken from held, and returns the rest.
+// missing removes from held the runs that are executing or broken here, and returns the rest.
 func (g *registry) missing(held map[string]int64) map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,7 +93,7 @@ func (g *registry) missing(held map[string]int64) map[string]int64 {
 	return held
 }
 
-// drain refuses new runs from then on.
+// drain makes the registry refuse new runs.
 func (g *registry) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (g *registry) isDraining() bool {
 	return g.draining
 }
 
-// stop refuses new executions and goroutines from then on.
+// stop makes the registry refuse new executions and goroutines.
 func (g *registry) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

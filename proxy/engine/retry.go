@@ -19,16 +19,16 @@ const (
 	retryPauseMax = 10 * time.Second
 )
 
-// permanentCodes are the codes of failures that another attempt would repeat.
+// permanentCodes are the codes of failures that would occur again in another attempt.
 var permanentCodes = []string{
 	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeRepeatedQuestion, mapping.CodeIncompatibleState, mapping.CodeNotSupported,
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
-// ambiguousCodes are the codes of failures after which the agent may have executed the call, or may still do so.
+// ambiguousCodes are the codes of failures that leave open whether the agent has executed the call or will still do so.
 var ambiguousCodes = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 
-// again reports whether a failed attempt is followed by another. Only failures of the agent are retried, and none after
+// again reports whether a failed attempt is followed by another. Only failures of the agent are retried, and not after
 // the context has ended (cancellation, run_timeout).
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
 	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.writer.fenced() {
@@ -39,7 +39,7 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	case code == "" || slices.Contains(permanentCodes, code):
 		return false
 	case slices.Contains(ambiguousCodes, code) && !x.Run.Options.RetryUnknown:
-		return false // only a client that requested it wants it twice
+		return false // repeat the call only if the client has requested that
 	case x.Run.Options.Resuming && code == mapping.CodeUpstreamLost:
 		return false // the question was lost with the task
 	}
@@ -63,8 +63,8 @@ func failure(out *mapping.Outcome, err error) string {
 	return ""
 }
 
-// restart begins the next attempt. One write logs the new start and the return to the state in which the run began. It
-// returns the events logged so far.
+// restart begins the next attempt. It writes the new start together with the return to the state in which the run
+// began. It returns the events logged so far.
 func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	fold, err := x.initial(ctx)
 	if err != nil {

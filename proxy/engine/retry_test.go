@@ -42,18 +42,18 @@ func TestRetriesByCode(t *testing.T) {
 		runs    int64
 		status  mapping.RunStatus
 	}{
-		"not asked for":               {fail(mapping.Upstream, mapping.CodeUpstreamError), retried(0, false), 1, mapping.RunError},
+		"not requested":               {fail(mapping.Upstream, mapping.CodeUpstreamError), retried(0, false), 1, mapping.RunError},
 		"the agent failed":            {fail(mapping.Upstream, mapping.CodeUpstreamError), retried(3, false), 3, mapping.RunSuccess},
-		"the agent is away":           {fail(mapping.Upstream, mapping.CodeUpstreamUnreachable), retried(2, false), 3, mapping.RunSuccess},
+		"the agent is unreachable":    {fail(mapping.Upstream, mapping.CodeUpstreamUnreachable), retried(2, false), 3, mapping.RunSuccess},
 		"a bad answer":                {fail(mapping.Upstream, mapping.CodeBadUpstream), retried(2, false), 3, mapping.RunSuccess},
 		"a slow step":                 {fail(mapping.Timeout, mapping.CodeStepTimeout), retried(5, false), 1, mapping.RunTimeout},
-		"a slow step, and asked for":  {fail(mapping.Timeout, mapping.CodeStepTimeout), retried(5, true), 3, mapping.RunSuccess},
+		"a slow step, and requested":  {fail(mapping.Timeout, mapping.CodeStepTimeout), retried(5, true), 3, mapping.RunSuccess},
 		"used up":                     {fail(mapping.Upstream, mapping.CodeUpstreamError), retried(1, false), 2, mapping.RunError},
-		"input that cannot be":        {fail(mapping.Invalid, mapping.CodeInvalid), retried(5, true), 1, mapping.RunError},
+		"invalid input":               {fail(mapping.Invalid, mapping.CodeInvalid), retried(5, true), 1, mapping.RunError},
 		"too many steps":              {fail(mapping.Upstream, mapping.CodeStepLimit), retried(5, true), 1, mapping.RunError},
 		"our own fault":               {fail(mapping.Internal, mapping.CodeInternal), retried(5, true), 1, mapping.RunError},
 		"perhaps done":                {fail(mapping.Upstream, mapping.CodeOutcomeUnknown), retried(5, false), 1, mapping.RunError},
-		"perhaps done, and asked for": {fail(mapping.Upstream, mapping.CodeOutcomeUnknown), retried(5, true), 3, mapping.RunSuccess},
+		"perhaps done, and requested": {fail(mapping.Upstream, mapping.CodeOutcomeUnknown), retried(5, true), 3, mapping.RunSuccess},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestRetriesByCode(t *testing.T) {
 	}
 }
 
-func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
+func TestRetriedRunStartsOverAndLogsIt(t *testing.T) {
 	t.Parallel()
 	var links []string
 	var after [][]mapping.Event
@@ -139,7 +139,7 @@ func (b *bench) restart(t *testing.T, s *script) *bench {
 	return open(t, path, s)
 }
 
-func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
+func TestRetriedRunGetsTheStateItBeganWith(t *testing.T) {
 	t.Parallel()
 	state := func(v string) mapping.Event {
 		return mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(v), Head: mapping.Head{Full: true, Name: "values",
@@ -173,7 +173,7 @@ func TestARetriedRunIsGivenTheStateItBeganWith(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatIsAwayIsTriedAgain(t *testing.T) {
+func TestUnreachableAgentIsRetried(t *testing.T) {
 	t.Parallel()
 	s := &script{exposes: mapping.ExposesNothing, run: twoSteps}
 	b := open(t, t.TempDir()+"/bridge.db", &away{script: s, n: 2})
@@ -198,7 +198,7 @@ func (a *away) Resolve(context.Context) (adapter.Backend, error) {
 	return a.script, nil
 }
 
-func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
+func TestPermanentFailuresAreNotRetried(t *testing.T) {
 	t.Parallel()
 	t.Run("a cancellation", func(t *testing.T) {
 		t.Parallel()
@@ -223,7 +223,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 			t.Errorf("ended %+v after %d attempts", out, s.runs.Load())
 		}
 	})
-	t.Run("a lockstep run in mid-task", func(t *testing.T) {
+	t.Run("a lockstep run during a task", func(t *testing.T) {
 		t.Parallel()
 		s := failing(1, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "it broke"))
 		b := setup(t, s)

@@ -18,7 +18,7 @@ type slots struct {
 
 	mu        sync.Mutex
 	used, all int
-	over      int // slots taken beyond the limit; the next releases do not free a slot
+	over      int // slots taken beyond the limit; that many releases do not free a slot
 }
 
 // newSlots returns n slots, at least one.

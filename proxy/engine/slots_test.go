@@ -47,7 +47,7 @@ func TestSlotsAreResized(t *testing.T) {
 }
 
 // A larger limit admits a waiter, and an abandoned wait takes no slot.
-func TestASlotIsWaitedFor(t *testing.T) {
+func TestAcquireWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1)

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestEndThatCannotBeWrittenIsAnswered checks that readers of a run whose end cannot be written get the reason. When
-// the store works again, the run ends as usual.
-func TestEndThatCannotBeWrittenIsAnswered(t *testing.T) {
+// TestReadersGetTheReasonIfTheEndCannotBeWritten checks that readers of a run whose end cannot be written get the
+// reason. When the store works again, the run ends as usual.
+func TestReadersGetTheReasonIfTheEndCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	waits := map[string]func(*bench, *testing.T, mapping.Run) error{

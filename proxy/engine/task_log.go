@@ -30,7 +30,7 @@ func (e *Engine) linkOf(ctx context.Context, r *mapping.Run, exposes mapping.Exp
 	}
 }
 
-// eachOfTask calls visit for each event of a task, over all its runs.
+// eachOfTask calls visit for each event in all runs of a task.
 func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
 	for after := int64(0); ; {
 		evs, err := e.store.Events.ListOfTask(ctx, taskID, after, 512)
@@ -46,7 +46,7 @@ func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mappi
 	}
 }
 
-// done summarizes the steps of a task, over all its runs.
+// done summarizes the steps in all runs of a task.
 type done struct {
 	steps int
 	given mapping.UploadCursor // the uploads that the agent received with them

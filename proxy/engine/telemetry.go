@@ -29,7 +29,7 @@ func statusOf(out mapping.Outcome) mapping.RunStatus {
 	return out.Status
 }
 
-// codeOf returns the code of the failure that a run ended with, or "".
+// codeOf returns the code of the failure with which a run ended, or "" if it did not fail.
 func codeOf(out mapping.Outcome) string {
 	if out.Fault == nil {
 		return ""
@@ -124,7 +124,7 @@ func (u *usage) add(ev *mapping.Event) {
 	}
 }
 
-// exceeds returns an error if a run has logged more than it may, and otherwise nil.
+// exceeds returns an error if a run has logged more than the limits allow.
 func (u *usage) exceeds(limits config.Limits, agent string) error {
 	switch {
 	case limits.RunEvents > 0 && u.events > limits.RunEvents:
@@ -137,9 +137,9 @@ func (u *usage) exceeds(limits config.Limits, agent string) error {
 	return nil
 }
 
-// startSpan starts the span of an execution. The span of a parked run's step is below the request for that step, any
-// other is below the run's own place. The execution of a parked run's first step has ended the run's own span, so the
-// later ones are parts.
+// startSpan starts the span of an execution. The span of a parked run's step is a child of the request for that step.
+// Any other span has the parent of the run itself. The run's own span ends with the first step of a parked run, so the
+// spans of later steps are marked as parts.
 func (x *execution) startSpan(ctx context.Context, o *StartRequest) context.Context {
 	if x.e.tracer == nil {
 		return mapping.WithTrace(ctx, o.trace)
@@ -186,8 +186,8 @@ func errField(err error) zap.Field     { return zap.Error(err) }
 func runField(id string) zap.Field     { return zap.String("run", id) }
 func agentField(name string) zap.Field { return zap.String("agent", name) }
 
-// logRun writes a log line about a run: its ids, the principal, and more. No line contains data of a client or an
-// agent. The fields are created only if the line is written.
+// logRun writes a log line with a run's ids, its principal and more. No line contains data of a client or an agent. The
+// fields are created only if the line is written.
 func (e *Engine) logRun(level zapcore.Level, message string, r *mapping.Run, more ...zap.Field) {
 	line := e.logger.Check(level, message)
 	if line == nil {

@@ -12,7 +12,7 @@ import (
 
 // A token waits only for its commit: the clock stands still while all tokens are delivered, although nothing follows
 // the last one. They are committed, too.
-func TestATokenIsToldAtOnce(t *testing.T) {
+func TestTokenIsDeliveredAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		const tokens = 3

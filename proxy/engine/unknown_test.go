@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestUnknownCommitInMidRunIsNotWrittenAgain covers a commit of a run's events that succeeded without an answer, while
+// TestUnknownCommitDuringARunIsNotRepeated covers a commit of a run's events that succeeded without an answer, while
 // the database cannot say so. The run ends in an error and its events are logged once, both with a checkpoint, which
 // would collide, and without one, which would be duplicated.
-func TestUnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
+func TestUnknownCommitDuringARunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]mapping.Event{
 		"token":      {Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"unanswered"},{}]`)},

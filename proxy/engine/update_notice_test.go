@@ -11,7 +11,7 @@ import (
 )
 
 // A caller that waits for a thread held by another process for a state update is notified when it is free.
-func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
+func TestEndOfAnUpdateNotifiesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	here, there := open(t, dsn, &script{exposes: mapping.ExposesNothing}), open(t, dsn, &script{exposes: mapping.ExposesNothing})
@@ -52,7 +52,7 @@ func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string)
 }
 
 // If ending a hold failed, the thread is freed later, and waiting updates are notified.
-func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
+func TestWaitingUpdatesAreNotifiedOfALeftoverHold(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &script{exposes: mapping.ExposesNothing})
 	heardToEnd(t, b, b, func(thread, token string) error {

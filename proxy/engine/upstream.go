@@ -9,19 +9,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// OnRemoved sets a function that is called for each task that the engine removes, or removes a run of. It must be
+// OnRemoved sets a function to call for each task that the engine removes or from which it removes a run. It must be
 // called before Start.
 func (e *Engine) OnRemoved(removed func(tenant, taskID string)) { e.taskRemoved = removed }
 
-// runRemoved drops what this process has in memory of a removed run.
+// runRemoved drops everything that this process has in memory about a removed run.
 func (e *Engine) runRemoved(r mapping.Run) {
 	e.log.Evict(r.ID)
 	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
 	e.taskRemoved(r.Tenant, r.TaskID)
 }
 
-// ThreadsDeleted drops what this process has in memory of deleted threads at once. It deletes the agents' copies on a
-// separate goroutine, one batch after the other.
+// ThreadsDeleted drops everything that this process has in memory about deleted threads. It deletes the agents' copies
+// on a separate goroutine, one batch at a time.
 func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 	var upstream []store.Gone
 	for _, g := range gone {
@@ -66,7 +66,7 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 }
 
-// DeleteUpstreamThreads deletes the agents' copies of a deleted thread if they are configured so
+// DeleteUpstreamThreads deletes the agents' copies of a deleted thread if they are configured to do so
 // (delete_upstream_threads). Failures are only logged, since the thread is gone here in any case. It needs no permit:
 // an upstream thread belongs to only one thread, so deleting it late or twice does no harm.
 func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link) {
@@ -86,7 +86,7 @@ func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link
 
 // Reasons why an agent can never delete a thread.
 var (
-	errNoAgent     = errors.New("it is not in the configuration any more")
+	errNoAgent     = errors.New("it is no longer in the configuration")
 	errNoForgetter = errors.New("its protocol has no way to delete")
 )
 
@@ -95,8 +95,8 @@ func IsPermanent(err error) bool {
 	return errors.Is(err, errNoAgent) || errors.Is(err, errNoForgetter) || mapping.Classify(err).Code == mapping.CodeNotSupported
 }
 
-// DeleteUpstreamThread deletes an agent's copy of a thread, whatever its configuration. It is not an error if there is
-// none. Like DeleteUpstreamThreads it needs no permit.
+// DeleteUpstreamThread deletes an agent's copy of a thread, regardless of its configuration. It is not an error if
+// there is none. Like DeleteUpstreamThreads it needs no permit.
 func (e *Engine) DeleteUpstreamThread(ctx context.Context, l mapping.Link) error {
 	ctx, stop := context.WithTimeout(ctx, cancelGrace)
 	defer stop()
@@ -107,10 +107,11 @@ func (e *Engine) DeleteUpstreamThread(ctx context.Context, l mapping.Link) error
 	return f.Forget(ctx, l)
 }
 
-// DiscardUpstreamThread deletes an agent's copy that belongs to no thread. A failure is only logged.
+// DiscardUpstreamThread deletes an agent's copy of a thread if no thread of ours refers to it. A failure is only
+// logged.
 func (e *Engine) DiscardUpstreamThread(ctx context.Context, l mapping.Link) {
 	if err := e.DeleteUpstreamThread(context.WithoutCancel(ctx), l); err != nil {
-		e.logger.Info("agent's copy of no thread could not be deleted", errField(err), agentField(l.Agent))
+		e.logger.Info("unused copy of a thread could not be deleted from the agent", errField(err), agentField(l.Agent))
 	}
 }
 

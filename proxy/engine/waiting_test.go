@@ -16,7 +16,7 @@ import (
 // If no other process writes, waiting for a run does not query the store until there is a notification: AwaitInactive
 // for a run that has not begun, Cancel for one that is claimed but not yet executed. Time passes only while all
 // goroutines wait.
-func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
+func TestWaitingForARunDoesNotQueryTheStore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		claimed bool
@@ -60,7 +60,7 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 }
 
 // The start of a run that had to wait for a slot is announced at once, before any of its events.
-func TestTheBeginOfAQueuedRunIsHeard(t *testing.T) {
+func TestStartOfAQueuedRunNotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{run: lasting}, func(a *config.Agent) { a.Concurrency = 1 })
@@ -101,7 +101,7 @@ func (b *bench) rings(t *testing.T, thread string, happens func()) {
 }
 
 // Parking a run logs no event.
-func TestTheParkingOfARunIsHeard(t *testing.T) {
+func TestParkingOfARunNotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		steps, goOn := lockstep(2), make(chan struct{})
@@ -121,7 +121,7 @@ func TestTheParkingOfARunIsHeard(t *testing.T) {
 }
 
 // The log of a removed run need not be in memory.
-func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
+func TestRemovalOfAnOldRunNotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
@@ -139,7 +139,7 @@ func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 
 // While another process ends a run that it was asked to stop, the store is not polled; the end is announced. Polling
 // would take much longer in total.
-func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
+func TestEndOfARunElsewhereNotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})

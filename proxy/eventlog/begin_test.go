@@ -10,10 +10,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 )
 
-// An execution resumes a run of which an earlier process has logged a part. Until it has read that, the buffer lacks it
-// and the store is not queried. A reader that returned nothing would make its caller report an existing step as
-// missing.
-func TestReadHasWhatAnEarlierProcessLogged(t *testing.T) {
+// An execution resumes a run that was partly logged by an earlier process. Until the execution has read those events,
+// the buffer lacks them and the store is not queried. A reader that returned nothing would make its caller report an
+// existing step as missing.
+func TestReadIncludesEntriesOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	for name, comes := range map[string]func(b *bench, buffer *eventlog.RunBuffer, logged []*state.Entry){
 		"an execution that begins": func(_ *bench, buffer *eventlog.RunBuffer, logged []*state.Entry) {

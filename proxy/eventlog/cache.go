@@ -7,7 +7,7 @@ import (
 )
 
 // cache keeps the most recently used values, limited in number and in total weight in bytes. The newest value is kept
-// whatever its weight. Safe for concurrent use.
+// regardless of its weight. Safe for concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, weighed[V]]
@@ -45,7 +45,7 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return w.value, ok
 }
 
-// take is get that also removes the value.
+// take is like get, but also removes the value.
 func (c *cache[V]) take(key string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

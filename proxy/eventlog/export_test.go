@@ -13,7 +13,7 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
-// Held returns how many entries of a run in use are in memory.
+// Held returns the number of entries in memory for a run in use.
 func (l *Log) Held(runID string) int {
 	l.mu.Lock()
 	b := l.live[runID]

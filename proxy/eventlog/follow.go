@@ -11,8 +11,8 @@ import (
 
 const (
 	readBatch = 512
-	// pollFirst is how soon a reader of a run that is not executed here queries the store without a notification. Each
-	// query without a result doubles the interval, up to pollMost.
+	// pollFirst is the time after which a reader of a run that is not executed here queries the store without a
+	// notification. Each query without a result doubles the interval, up to pollMost.
 	pollFirst = time.Second
 	pollMost  = 16 * time.Second
 )
@@ -48,9 +48,9 @@ func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	}
 }
 
-// Read returns the entries of a run after a position. It waits only for a newly started execution of this process to
-// publish the entries logged before. Entries that it reads from the store are returned directly, even if the buffer has
-// dropped them, as it does with long entries and those that all followers have read.
+// Read returns the entries of a run after a position. It waits only until a newly started execution of this process has
+// published the entries logged earlier. Entries that it reads from the store are returned directly, even if the buffer
+// has dropped them, as it does with long entries and those that all followers have read.
 func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(run), seq: after}
 	defer l.leave(r.buffer)
@@ -95,7 +95,7 @@ func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
 	return l.fillWith(ctx, t, func(int64, []*state.Entry) {})
 }
 
-// fillWith is fill that also passes the entries it read, and the position before them, to took.
+// fillWith is like fill, but also passes the entries that it read, and the position before them, to took.
 func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, entries []*state.Entry)) error {
 	fold, last, needed := t.newest()
 	if !needed {
@@ -120,8 +120,8 @@ func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, 
 	}
 }
 
-// runBase reads the state a run starts from. It returns nil while the run is pending, since the base is only fixed when
-// it starts.
+// runBase reads the state a run starts from. It returns nil while the run is pending, since the base is not fixed
+// before it starts.
 func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error) {
 	fresh, err := l.runs.State(ctx, run.ThreadID, run.ID)
 	if err != nil {
@@ -133,7 +133,7 @@ func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error
 	base, err := l.Base(ctx, run.ThreadID, fresh.Base)
 	if err != nil && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Run %s cannot be replayed: the state it began on is not kept any more (retention.checkpoints).", run.ID)
+			"Run %s cannot be replayed: the state from which it began is no longer kept (retention.checkpoints).", run.ID)
 	}
 	return base, err
 }

@@ -42,7 +42,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	}
 }
 
-func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
+func TestReadersBehindTheBuffer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -79,7 +79,7 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 }
 
 // Entries that every follower has read are dropped, except for the newest ones, since a stream may last for hours.
-func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
+func TestBufferDropsEntriesThatAllFollowersHaveRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -143,7 +143,7 @@ func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 	}
 }
 
-func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
+func TestEndedRunsStayWithinTheMemoryLimit(t *testing.T) {
 	t.Parallel()
 	notInShort(t)
 	b := setup(t)
@@ -199,7 +199,7 @@ func TestARunOfAnotherProcessIsPolled(t *testing.T) {
 	}
 }
 
-func TestALateReaderSeesAtOnceWhatNoBellRangFor(t *testing.T) {
+func TestLateReaderSeesUnannouncedEntriesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -216,7 +216,7 @@ func TestALateReaderSeesAtOnceWhatNoBellRangFor(t *testing.T) {
 	}
 }
 
-func TestARunDeletedWhileItIsRead(t *testing.T) {
+func TestRunDeletedDuringARead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	notFound := func(rd *reading) {
@@ -345,9 +345,9 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	}
 }
 
-// TestReaderThatNoBellRingsFor checks that a reader of a run executed by another process, for which no notification
+// TestReaderWithoutNotifications checks that a reader of a run executed by another process, for which no notification
 // arrives, polls the store and misses nothing (C5).
-func TestReaderThatNoBellRingsFor(t *testing.T) {
+func TestReaderWithoutNotifications(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -363,7 +363,7 @@ func TestReaderThatNoBellRingsFor(t *testing.T) {
 
 // A caller that waits for the end is registered as a reader before it waits, so neither the run nor its buffer is
 // removed.
-func TestAWaitForTheEndReads(t *testing.T) {
+func TestWaitForTheEndReadsTheStore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)

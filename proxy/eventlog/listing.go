@@ -7,11 +7,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// listingKeeps is how many bytes of states one Listing keeps in memory.
+// listingKeeps is the number of bytes of states that one Listing keeps in memory.
 const listingKeeps = 2 << 20
 
-// Listing reads the states of many threads for a list of threads. It uses states in memory, and adds the first few
-// others to memory: a short list that is requested repeatedly is read only once, and a long one uses no more memory
+// Listing reads the states of many threads for a list of threads. It uses states in memory, and adds only the first few
+// others to memory. So a short list that is requested repeatedly is read only once, and a long one uses no more memory
 // than a short one and evicts nothing. Not safe for concurrent use.
 type Listing struct {
 	log  *Log
@@ -21,7 +21,7 @@ type Listing struct {
 // Listing returns a Listing for one list of threads.
 func (l *Log) Listing() *Listing { return &Listing{log: l, room: listingKeeps} }
 
-// Base is Log.Base with the limited caching of a Listing.
+// Base is like Log.Base, with the limited caching of a Listing.
 func (x *Listing) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
 		return state.NewFold(nil)

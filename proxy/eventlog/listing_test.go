@@ -27,7 +27,7 @@ func (b *bench) withState(size int) (thread, checkpoint string) {
 }
 
 // A listing reads any number of states and caches only a few of them.
-func TestListingKeepsFew(t *testing.T) {
+func TestListingCachesFewStates(t *testing.T) {
 	t.Parallel()
 	const size = 300_000
 	b := setup(t)

@@ -143,7 +143,7 @@ func (l *Log) Wake(runID string) {
 	}
 }
 
-// WakeAll is Wake for every followed run, and WakeThread for every thread.
+// WakeAll calls Wake for every followed run, and WakeThread for every thread.
 func (l *Log) WakeAll() {
 	l.mu.Lock()
 	buffers := make([]*RunBuffer, 0, len(l.live))
@@ -157,7 +157,7 @@ func (l *Log) WakeAll() {
 	l.signals.notifyAll()
 }
 
-// Lookup returns a run whose buffer is in memory, as it was at the buffer's creation; its status may have changed
+// Lookup returns a run whose buffer is in memory, as it was when the buffer was created. Its status may have changed
 // since. The caller must not modify it.
 func (l *Log) Lookup(runID string) (*mapping.Run, bool) {
 	l.mu.Lock()
@@ -171,15 +171,15 @@ func (l *Log) Lookup(runID string) (*mapping.Run, bool) {
 	return &t.run, true
 }
 
-// State returns the fold of a checkpoint. An empty id means the head. It returns an empty fold and a zero checkpoint
-// for an empty thread.
+// State returns the fold of a checkpoint. An empty id means the head. For an empty thread it returns an empty fold and
+// the zero checkpoint.
 func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error) {
 	f, c, _, err := l.Distance(ctx, threadID, checkpointID)
 	return f, c, err
 }
 
-// Distance is State that also returns the state's distance from a snapshot. For a state in memory it reads only the
-// checkpoint.
+// Distance is like State, but also returns the state's distance from a snapshot. For a state in memory it reads only
+// the checkpoint.
 func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
 	c, err := l.states.Checkpoint(ctx, threadID, checkpointID)
 	if err != nil {

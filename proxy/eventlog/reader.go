@@ -84,7 +84,7 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (ok bool) {
 	return ok
 }
 
-// look updates the view of the buffer after the reader's position. It yields entries that the buffer has dropped from
+// look updates the view of the buffer after the reader's position. Entries that the buffer has dropped are yielded from
 // the store. ok is as in readGap.
 func (r *reader) look(ctx context.Context, yield yielder) (ok bool) {
 	for {
@@ -135,8 +135,8 @@ func (r *reader) rest() {
 	}
 }
 
-// wait returns when there may be more to read. done reports that there never will be. rung, which may be nil, also ends
-// the wait.
+// wait returns when there may be more to read. done reports that there never will be any. rung, which may be nil, also
+// ends the wait.
 func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err error) {
 	v := &r.seen
 	switch {

@@ -113,8 +113,8 @@ func (b *RunBuffer) publish(entries []*state.Entry) {
 	}
 }
 
-// Stall tells readers why the end of the run, which its execution keeps trying to write, is delayed: they get the
-// present entries and then err. It ends with the next publication, or when the execution leaves.
+// Stall gives readers the reason why the end of the run, which its execution keeps trying to write, is delayed. They
+// get the present entries and then err. This ends with the next publication, or when the execution leaves.
 func (b *RunBuffer) Stall(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,8 +142,8 @@ func (b *RunBuffer) trim() {
 	b.drop(from)
 }
 
-// readByAll returns the number of entries, from the first, that no follower needs any more. It returns 0 if they are
-// only a few, because dropping some copies the others. A new follower may want the newest.
+// readByAll returns the number of entries, from the first, that no follower still needs. It returns 0 if they are only
+// a few, because dropping some copies the others. A new follower may want the newest.
 func (b *RunBuffer) readByAll() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0
@@ -199,7 +199,7 @@ func (b *RunBuffer) wake() {
 // signal wakes readers once.
 type signal struct {
 	done chan struct{} // closed when it fires
-	at   time.Time     // the time of that; may be read after done
+	at   time.Time     // the time at which it fired; may be read after done
 }
 
 func newSignal() *signal { return &signal{done: make(chan struct{})} }
@@ -207,7 +207,7 @@ func newSignal() *signal { return &signal{done: make(chan struct{})} }
 // view is a snapshot of a buffer for a reader.
 type view struct {
 	entries []*state.Entry // after the requested position, if held
-	gap     bool           // entries between the position and these may exist only in the store
+	gap     bool           // entries between the position and entries may exist only in the store
 	ended   bool
 	gone    bool
 	stalled error

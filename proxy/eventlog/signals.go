@@ -66,7 +66,8 @@ func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} 
 	return rung
 }
 
-// notify wakes the readers of a thread. runID is the run whose entries were published, if nothing else happened.
+// notify wakes the readers of a thread. runID is the run whose entries were published, or "" if something else
+// happened.
 func (b *threadSignals) notify(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,7 +4,7 @@ import "testing"
 
 // A caller that waits for a run of another process is notified of its changes, including its removal, if the run's log
 // is retained here.
-func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
+func TestWatchersAreNotifiedOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	run := b.create(false).Run
@@ -20,13 +20,13 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 			t.Errorf("no notification of %s", what)
 		}
 	}
-	heard("what was logged elsewhere", func() { b.Wake(run.ID) })
-	heard("what was logged while notices were lost", b.WakeAll)
-	heard("that the run was removed", func() { b.Evict(run.ID) })
+	heard("an entry logged elsewhere", func() { b.Wake(run.ID) })
+	heard("an entry logged while notices were lost", b.WakeAll)
+	heard("the removal of the run", func() { b.Evict(run.ID) })
 }
 
 // After notices were lost, a caller that waits for a thread without a followed run looks again, too.
-func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
+func TestWatchersAreNotifiedOfLostNotices(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	watch := b.Watch("quiet")

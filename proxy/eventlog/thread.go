@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// pollThread limits how long changes by other processes can go unnoticed by waiters of a thread: the start of a run
-	// and a deletion are not announced, and notices may be lost.
+	// pollThread limits the time for which changes by other processes can go unnoticed by waiters of a thread. The
+	// start of a run and a deletion are not announced, and notices may be lost.
 	pollThread = 2 * time.Second
-	// pollAlone is pollThread for a database that no other process writes to: each write notifies the thread's waiters.
+	// pollAlone is used instead of pollThread for a database to which no other process writes, since each write
+	// notifies the thread's waiters.
 	pollAlone = time.Minute
 )
 
-// pollOf returns how often waiters of a thread query the store without a notification. shared means that other
-// processes may write to it.
+// pollOf returns the interval at which waiters of a thread query the store without a notification. shared means that
+// other processes may write to it.
 func pollOf(shared bool) time.Duration {
 	if shared {
 		return pollThread
@@ -86,11 +87,11 @@ type threadReader struct {
 	idle   func()      // as in reader
 
 	heard  <-chan struct{} // taken before the last query, which found no events of others; closed by the next notification
-	looked time.Time       // when that query was
+	looked time.Time       // time of that query
 }
 
-// advance yields what begins with the next event: an update, or a run up to its end. more is false if there is none
-// yet.
+// advance yields the next event and everything that belongs to it: an update, or a run up to its end. more is false if
+// there is none yet.
 func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, err error) {
 	evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 	if err != nil || len(evs) == 0 {
@@ -147,7 +148,7 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 
 // pollOthers yields events of others than the followed run after the position, if it was notified or the last query is
 // older than threadPoll (pollOf). It returns the channel that the next notification closes. It stops before an event of
-// the run itself, which is about to be published; later events have their turn afterwards.
+// the run itself, which is about to be published. Later events follow after that.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.signals.beside(r.signal, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {

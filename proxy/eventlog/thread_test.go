@@ -15,7 +15,7 @@ import (
 
 // An entry of another run between the entries of a run is reported to idle before the reader waits again; otherwise a
 // client would get it late. Time passes only while all goroutines wait.
-func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
+func TestFollowersOfAThreadAreIdleAfterInterleavedEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 }
 
 // A token for many readers causes no queries, because no other process has written on the thread.
-func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
+func TestFollowersOfAThreadQueryOnlyForOtherEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 		first.publish(1, some(3, 5)...)
 		synctest.Wait()
 		if len(got) != told+3 {
-			t.Errorf("%d of 3 entries came", len(got)-told)
+			t.Errorf("%d of 3 entries arrived", len(got)-told)
 		}
 		for range len(got) {
 			if err := <-got; err != nil {
@@ -99,9 +99,9 @@ func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 
 // If no other process writes, an idle thread causes no queries, whether or not it has an active run. Time passes only
 // while all goroutines wait.
-func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
+func TestFollowersOfAQuietThreadDoNotQueryTheStore(t *testing.T) {
 	t.Parallel()
-	for name, ends := range map[string]bool{"a run is at work": false, "no run is at work": true} {
+	for name, ends := range map[string]bool{"a run is active": false, "no run is active": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "a.db")
@@ -140,7 +140,7 @@ func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
 
 // A caller that waits for a thread is notified of its creation with its first run, without polling. Time passes only
 // while all goroutines wait.
-func TestAThreadIsAwaited(t *testing.T) {
+func TestAwaitThread(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAThreadIsAwaited(t *testing.T) {
 }
 
 // If no other process writes, waiting for a missing thread causes no queries until there is a notification.
-func TestAThreadIsAwaitedInQuiet(t *testing.T) {
+func TestAwaitThreadRarelyPolls(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,8 @@ package guard
 
 import "net/http"
 
-// Guard checks a request. It either refuses and answers it, or passes it on, possibly with another writer or context.
+// Guard checks a request. It either responds with a refusal or passes the request on, possibly with another writer or
+// context.
 type Guard interface {
 	Pass(x *Exchange) (ok bool)
 }
@@ -15,8 +16,8 @@ type Exchange struct {
 	ends    []func()
 }
 
-// AtEnd registers a function that is called after the request was answered, even if its handler panics. Functions are
-// called in reverse order.
+// AtEnd registers a function that is called after the response, even if its handler panics. Functions are called in
+// reverse order.
 func (x *Exchange) AtEnd(f func()) { x.ends = append(x.ends, f) }
 
 // End must be deferred by the caller of Pass.
@@ -36,7 +37,7 @@ func (x *Exchange) Pass(guards []Guard) bool {
 	return true
 }
 
-// Refuser answers refused requests.
+// Refuser responds to refused requests.
 type Refuser interface {
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
 }

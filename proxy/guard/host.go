@@ -12,8 +12,8 @@ import (
 // CodeHost is the code of refusals of a host.
 const CodeHost = "host_not_allowed"
 
-// Hosts are the names of the bridge. On a loopback listener others are refused. Otherwise a web page whose name was
-// pointed at 127.0.0.1 would be same-origin with the bridge (DNS rebinding).
+// Hosts are the names of the bridge. On a loopback listener other names are refused. Otherwise a web page whose name
+// was pointed at 127.0.0.1 would be same-origin with the bridge (DNS rebinding).
 type Hosts struct {
 	Guarded bool
 	names   map[string]bool
@@ -59,6 +59,6 @@ func (g hostGuard) Pass(x *Exchange) bool {
 		return true
 	}
 	g.refuser.Refuse(x.Writer, x.Request, mapping.Errorf(mapping.Forbidden, CodeHost,
-		"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
+		"This bridge listens on loopback, and the name in the Host header is not one of its names. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
 	return false
 }

@@ -18,7 +18,7 @@ const exposed = "Accept-Ranges, Allow, Content-Disposition, Content-Location, Co
 
 const maxRequestedHeaders = 2048
 
-// origins are the allowed pages, besides the bridge's own.
+// origins are the allowed pages, in addition to the bridge's own.
 type origins struct {
 	any      bool // "*"
 	loopback bool // every page that this machine serves to itself
@@ -66,8 +66,8 @@ func pageHost(origin string) (host string, ok bool) {
 	return u.Hostname(), true
 }
 
-// originGuard refuses requests of foreign pages, and tells browsers which pages may read responses (the CORS protocol,
-// Fetch standard section 3.2). Cookies and other ambient credentials are never allowed.
+// originGuard refuses requests of foreign pages, and lists for browsers the pages that may read responses (the CORS
+// protocol, Fetch standard section 3.2). Cookies and other ambient credentials are never allowed.
 type originGuard struct {
 	refuser   Refuser
 	origins   origins
@@ -118,8 +118,9 @@ func SameOrigin(origin, host string) bool {
 }
 
 // foreign checks browsers' headers in requests without Origin (Fetch Metadata). A page of another site may link here.
-// It may not change anything, and may not load anything as a picture, a script or a frame: it could not read that, but
-// the bridge would work for it. Pages that are listed, or the bridge's own, according to Referer, may.
+// It must not change anything, and must not load anything as a picture, a script or a frame: it could not read the
+// response, but the bridge would do the work. Listed pages and the bridge's own, according to Referer, may do all of
+// this.
 func (o origins) foreign(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false

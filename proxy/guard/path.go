@@ -12,8 +12,8 @@ import (
 
 const codePath = "bad_path"
 
-// pathGuard refuses paths that two programs could read differently, before other checks use the path. So the checked
-// path is the routed one.
+// pathGuard refuses paths that two programs could read differently, before other checks use the path. So the path that
+// is checked is the path that is routed.
 type pathGuard struct{ refuser Refuser }
 
 // Path returns a guard that refuses paths that two programs could read differently.
@@ -35,7 +35,7 @@ func PathFault(r *http.Request) string {
 	}
 	raw, _, _ := strings.Cut(r.RequestURI, "?")
 	if strings.ContainsAny(raw, "#;\\") {
-		return "it holds one of # ; \\"
+		return "it contains one of # ; \\"
 	}
 	segments := strings.Split(raw[1:], "/")
 	for i, segment := range segments {
@@ -52,13 +52,13 @@ func segmentFault(raw string, last bool) string {
 	case err != nil || !utf8.ValidString(segment):
 		return "it is not properly encoded"
 	case segment == "" && !last:
-		return "it holds an empty part (//)"
+		return "it contains an empty segment (//)"
 	case segment == "." || segment == "..":
-		return "it holds a part . or .."
+		return "it contains a segment . or .."
 	case strings.ContainsAny(segment, `/\`):
-		return "it holds an encoded slash or backslash"
+		return "it contains an encoded slash or backslash"
 	case strings.ContainsFunc(segment, unicode.IsControl):
-		return "it holds a control character"
+		return "it contains a control character"
 	case stillEncoded(segment):
 		return "it is encoded twice"
 	}

@@ -12,8 +12,8 @@ const (
 	strangerLength = 200 // maximum length of a logged origin
 )
 
-// UnknownOrigins are the refused origins. Each is logged once, because a browser reports only "Failed to fetch" to its
-// page. Safe for concurrent use.
+// UnknownOrigins remembers refused origins. Each is logged once, because a browser reports only "Failed to fetch" to
+// its page. Safe for concurrent use.
 type UnknownOrigins struct {
 	seen *lru.Cache[string, struct{}]
 	log  *zap.Logger
@@ -25,7 +25,7 @@ func NewUnknownOrigins(log *zap.Logger) (*UnknownOrigins, error) {
 	return &UnknownOrigins{seen: seen, log: log}, err
 }
 
-// meet logs a new origin, with the setting that allows it.
+// meet logs a new origin, with the setting that would allow it.
 func (s *UnknownOrigins) meet(origin string) {
 	if _, ok := pageHost(origin); !ok || len(origin) > strangerLength {
 		return // not a page that could be allowed
@@ -33,6 +33,6 @@ func (s *UnknownOrigins) meet(origin string) {
 	if known, _ := s.seen.ContainsOrAdd(origin, struct{}{}); known {
 		return
 	}
-	s.log.Warn(fmt.Sprintf("a web page from %s was refused. To let its pages in, start with --cors-origin %s, or add to the configuration: cors: {origins: [%q]}",
+	s.log.Warn(fmt.Sprintf("a web page from %s was refused. To allow pages of this origin, start with --cors-origin %s, or add to the configuration: cors: {origins: [%q]}",
 		origin, origin, origin), zap.String("origin", origin))
 }

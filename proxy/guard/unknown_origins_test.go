@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func TestStrangersAreBounded(t *testing.T) {
+func TestUnknownOriginsAreLimited(t *testing.T) {
 	t.Parallel()
 	met, err := NewUnknownOrigins(zap.NewNop())
 	if err != nil {

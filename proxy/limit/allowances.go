@@ -9,8 +9,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Allowances are the limits of keys and tenants in the current configuration. They depend on nothing, so they exist
-// before the database, which uses their quotas, and before the Limiter, which counts there. Safe for concurrent use.
+// Allowances are the limits of keys and tenants in the current configuration. They have no dependencies, so they exist
+// before the database, which uses their quotas, and before the Limiter, which counts in the database. Safe for
+// concurrent use.
 type Allowances struct {
 	mu     sync.Mutex
 	limits config.Limits
@@ -48,7 +49,7 @@ func (a *Allowances) subjects(who mapping.Principal) (list []subject) {
 	return list
 }
 
-// Quotas returns the quotas of a limit for objects of a key of a tenant. Without any there is no limit.
+// Quotas returns the quotas of a limit for objects of a key of a tenant. If there are none, there is no limit.
 func (a *Allowances) Quotas(limit, tenant, owner string) (list []tables.Quota) {
 	for _, s := range a.subjects(mapping.Principal{ID: owner, Tenant: tenant}) {
 		if most := quotaOf(s.Allowance, limit); most > 0 {

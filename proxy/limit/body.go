@@ -13,7 +13,7 @@ import (
 // piece is the maximum size of a read of a counted body.
 const piece = 64 << 10
 
-// Body returns a request's body that counts for the rate of uploads and is read no faster than that. It returns an
+// Body returns a request's body that counts towards the rate of uploads and is read no faster than that. It returns an
 // error of class Limited if the rate is used up. Reading fails with such an error if the wait would be long.
 func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error) {
 	most, bounded := int64(piece), false

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// bucket has the unused part of a rate. Safe for concurrent use.
+// bucket is the unused part of a rate. Safe for concurrent use.
 type bucket interface {
-	// take takes n, which is at most the rate's number per span. A non-zero wait is the time until that many are
-	// available; then nothing was taken.
+	// take takes n, which is at most the rate's number per span. If wait is not zero, nothing was taken, and wait is
+	// the time until that many are available.
 	take(ctx context.Context, n int64) (wait time.Duration, err error)
 	// giveBack returns n of those that were taken.
 	giveBack(ctx context.Context, n int64)
-	// left returns how many could be taken at once.
+	// left returns the number that could be taken at once.
 	left(ctx context.Context) (int64, error)
 }
 
 // local is a bucket of one process. It counts in time, as a Ledger does. A refused take changes nothing, and giveBack
-// returns exactly what was taken, whatever others did in between. So a caller with many refusals or returns has neither
-// less nor more.
+// returns exactly the amount that was taken, regardless of other calls in between. So a caller with many refusals or
+// returns neither loses nor gains.
 type local struct {
 	rate
 	mu   sync.Mutex
@@ -65,8 +65,8 @@ func (b *local) left(context.Context) (int64, error) {
 // Ledger has the rates of all bridges over one database. It counts in time: a rate of n in a span is a line that grows
 // as time passes, up to the span, and loses span/n for each that is taken.
 type Ledger interface {
-	// TakeRate shortens the line called name by cost. A non-zero wait is the time until it is long enough; then it was
-	// not shortened. A negative cost lengthens it.
+	// TakeRate shortens the line called name by cost. If wait is not zero, the line was not shortened, and wait is the
+	// time until it is long enough. A negative cost lengthens it.
 	TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
 	// RateLeft returns the length of the line.
 	RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error)
@@ -74,7 +74,7 @@ type Ledger interface {
 	Shared() bool
 }
 
-// lotsASecond bounds how often a bridge uses the ledger for a rate that is used up as fast as it grows. A bridge's
+// lotsASecond limits how often a bridge uses the ledger for a rate that is used up as fast as it grows. A bridge's
 // current lot may exceed the rate, by a tenth of a second's worth.
 const lotsASecond = 10
 
@@ -106,7 +106,7 @@ func (b *shared) take(ctx context.Context, n int64) (time.Duration, error) {
 	return 0, nil
 }
 
-// fetch adds at least need to the bridge's share: a lot, or as much as there is.
+// fetch adds at least need to the bridge's share: a lot, or as much as is available.
 func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err error) {
 	if wait := time.Until(b.empty); wait > 0 && need == 1 {
 		return wait, nil

@@ -9,7 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptBuckets bounds the memory of rates to about 4 MB. The least recently used one starts again.
+// keptBuckets limits the memory of rates to about 4 MB. The least recently used one starts again.
 const keptBuckets = 16384
 
 // Limiter counts the use of limits. Safe for concurrent use.

@@ -26,7 +26,7 @@ func ofKey(t *testing.T, most config.Allowance, ledger Ledger) (*Limiter, mappin
 	return l, mapping.Principal{ID: "bound", Tenant: "acme"}
 }
 
-// account is a Ledger like the database's.
+// account is a Ledger like that of the database.
 type account struct {
 	mu    sync.Mutex
 	used  map[string]time.Time // time up to which each line is used up
@@ -82,16 +82,16 @@ func TestRates(t *testing.T) {
 		rate  config.Rate
 		steps []step
 	}{
-		"a span's worth at once":      {"3/m", []step{{take: 1}, {take: 1}, {take: 1}, {take: 1, wait: 20 * s}}},
-		"more as time passes":         {"3/m", []step{{take: 3}, {after: 19 * s, take: 1, wait: s}, {after: s, take: 1}, {take: 1, wait: 20 * s}}},
-		"all of it after a span":      {"3/m", []step{{take: 3}, {after: time.Minute, take: 3}, {take: 1, wait: 20 * s}}},
-		"no more is saved up":         {"3/m", []step{{after: time.Hour, take: 3}, {take: 1, wait: 20 * s}}},
-		"several wait for all":        {"4/m", []step{{take: 3}, {take: 3, wait: 30 * s}, {take: 1}, {take: 1, wait: 15 * s}}},
-		"refused takes nothing":       {"2/m", []step{{take: 2}, {take: 2, wait: time.Minute}, {take: 2, wait: time.Minute}, {after: 30 * s, take: 1}}},
-		"given back":                  {"2/m", []step{{take: 2, giveBack: 1}, {take: 1}, {take: 1, wait: 30 * s}}},
-		"given back is not more":      {"10/s", []step{{take: 10}, {after: s, take: 10, giveBack: 10}, {after: s, take: 10}, {take: 1, wait: s / 10}}},
-		"a day":                       {"1/d", []step{{take: 1}, {after: time.Hour, take: 1, wait: 23 * time.Hour}}},
-		"two, of which one is unused": {"2/h", []step{{take: 2, giveBack: 1}, {take: 2, wait: 30 * time.Minute}, {take: 1}}},
+		"a span's worth at once":       {"3/m", []step{{take: 1}, {take: 1}, {take: 1}, {take: 1, wait: 20 * s}}},
+		"more as time passes":          {"3/m", []step{{take: 3}, {after: 19 * s, take: 1, wait: s}, {after: s, take: 1}, {take: 1, wait: 20 * s}}},
+		"all of it after a span":       {"3/m", []step{{take: 3}, {after: time.Minute, take: 3}, {take: 1, wait: 20 * s}}},
+		"no more than a span is saved": {"3/m", []step{{after: time.Hour, take: 3}, {take: 1, wait: 20 * s}}},
+		"a request for several":        {"4/m", []step{{take: 3}, {take: 3, wait: 30 * s}, {take: 1}, {take: 1, wait: 15 * s}}},
+		"a refusal takes nothing":      {"2/m", []step{{take: 2}, {take: 2, wait: time.Minute}, {take: 2, wait: time.Minute}, {after: 30 * s, take: 1}}},
+		"returned":                     {"2/m", []step{{take: 2, giveBack: 1}, {take: 1}, {take: 1, wait: 30 * s}}},
+		"returning does not add":       {"10/s", []step{{take: 10}, {after: s, take: 10, giveBack: 10}, {after: s, take: 10}, {take: 1, wait: s / 10}}},
+		"a day":                        {"1/d", []step{{take: 1}, {after: time.Hour, take: 1, wait: 23 * time.Hour}}},
+		"two taken, one returned":      {"2/h", []step{{take: 2, giveBack: 1}, {take: 2, wait: 30 * time.Minute}, {take: 1}}},
 	} {
 		for kind, ledger := range kinds() {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestRates(t *testing.T) {
 }
 
 // TestRatesOfManyAtOnce checks that, of a hundred repeated callers, as many succeed as the rate allows, and that
-// refusals reduce nothing. Concurrent returns add nothing.
+// refusals use up nothing. Concurrent returns add nothing.
 func TestRatesOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, ledger := range kinds() {
@@ -151,14 +151,14 @@ func TestRatesOfManyAtOnce(t *testing.T) {
 				}
 				ask(5, false)
 				if n := ask(1, true); n > 205 {
-					t.Errorf("%d in a second after others were given back, want 200 at most", n)
+					t.Errorf("%d in a second after some were returned, want 200 at most", n)
 				}
 			})
 		})
 	}
 }
 
-// TestLotsOfTheLedger checks that the ledger is used seldom, and not at all while it is known to be empty.
+// TestLotsOfTheLedger checks that the ledger is rarely used, and not at all while it is known to be empty.
 func TestLotsOfTheLedger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestLotsOfTheLedger(t *testing.T) {
 			}
 		}
 		if full != lotsASecond || a.asked > full+2 {
-			t.Errorf("asked %d times for what there is, and %d times more", full, a.asked-full)
+			t.Errorf("%d calls while there was something left, and %d calls afterwards", full, a.asked-full)
 		}
 		a.away = errors.New("gone")
 		time.Sleep(time.Second)
@@ -186,9 +186,9 @@ func TestLotsOfTheLedger(t *testing.T) {
 	})
 }
 
-// TestWhoseLimits checks that a key has its own limits and those of its tenant, and that a key with the same id in
-// another tenant only has the latter. A refusal by one does not count for the other.
-func TestWhoseLimits(t *testing.T) {
+// TestSubjectsOfLimits checks that a key has its own limits and those of its tenant, and that a key with the same id in
+// another tenant has only the latter. A refusal by one limit does not count towards the other.
+func TestSubjectsOfLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := &config.Config{}
@@ -220,17 +220,17 @@ func TestWhoseLimits(t *testing.T) {
 			}
 		}
 		if len(told) != 3 || told[0] != "runs of tenant" {
-			t.Errorf("told of %v", told)
+			t.Errorf("reported %v", told)
 		}
 		cfg.Limits.Tenant = config.Allowance{}
 		l.allowed.Reconfigure(cfg)
 		if _, err := l.Take(t.Context(), mapping.Principal{ID: "bound", Tenant: "acme"}, Runs, 3); err != nil {
-			t.Errorf("what the tenant refused counts for the key: %v", err)
+			t.Errorf("a refusal by the tenant's limit counts towards the key: %v", err)
 		}
 	})
 }
 
-// TestOpenStreamsAreCounted checks the number of open streams, and that ending one twice frees one.
+// TestOpenStreamsAreCounted checks the number of open streams, and that ending a stream twice frees only one.
 func TestOpenStreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	l, who := ofKey(t, config.Allowance{Streams: 10}, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// The limits besides those of tables.Quotas, as the configuration names them.
+// The limits other than those of tables.Quotas, as named in the configuration.
 const (
 	Requests = "requests"
 	Runs     = "runs"
@@ -18,7 +18,7 @@ const (
 	Upload   = "upload"
 )
 
-// Names returns the names of all limits, those of tables.Quotas included.
+// Names returns the names of all limits, including those of tables.Quotas.
 func Names() []string {
 	return []string{Requests, Runs, Streams, Upload, tables.QuotaThreads, tables.QuotaCrons, tables.QuotaItems, tables.QuotaFiles, tables.QuotaDisk}
 }
@@ -51,7 +51,7 @@ type rate struct {
 	span time.Duration
 }
 
-// cost returns how long the rate takes to grow by k.
+// cost returns the time in which the rate grows by k.
 func (r rate) cost(k int64) time.Duration {
 	return time.Duration(float64(r.span) * float64(k) / float64(r.n))
 }
@@ -73,25 +73,25 @@ func (s subject) rate(limit string) (r rate) {
 	return r
 }
 
-// nouns name the counted objects for people.
+// nouns name the counted objects in messages.
 var nouns = map[string]string{Requests: "requests", Runs: "runs", Upload: "bytes of bodies"}
 
 func (s subject) overRate(limit string, r rate, wait time.Duration) error {
-	e := mapping.Errorf(mapping.Limited, code(limit), "%s may have %d %s in %s (%s), and has had them. Try again in %d seconds.",
+	e := mapping.Errorf(mapping.Limited, code(limit), "%s may have %d %s in %s (%s) and has used them up. Try again in %d seconds.",
 		s, r.n, nouns[limit], spanName(r.span), s.place(limit), seconds(wait))
 	e.Wait = wait
 	return &Refused{Limit: limit, Of: s.of, err: e}
 }
 
 func (s subject) overOnce(limit string, r rate, n int64) error {
-	e := mapping.Errorf(mapping.Limited, code(limit), "The request asks for %d %s at once, and %s may have %d in %s (%s). Ask for fewer.",
+	e := mapping.Errorf(mapping.Limited, code(limit), "The request asks for %d %s at once, but %s may have only %d in %s (%s). Request fewer.",
 		n, nouns[limit], s, r.n, spanName(r.span), s.place(limit))
 	e.Wait = mapping.NoWait
 	return &Refused{Limit: limit, Of: s.of, err: e}
 }
 
 func (s subject) overStreams() error {
-	e := mapping.Errorf(mapping.Limited, code(Streams), "%s may have %d streams open at once (%s), and has them. Close one that is not needed.",
+	e := mapping.Errorf(mapping.Limited, code(Streams), "%s may have %d streams open at once (%s) and already has that many. Close one that is not needed.",
 		s, s.Streams, s.place(Streams))
 	return &Refused{Limit: Streams, Of: s.of, err: e}
 }

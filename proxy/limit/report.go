@@ -13,7 +13,7 @@ type Counter interface {
 	Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error)
 }
 
-// Report returns the limits of the principal with their use, those of its key first.
+// Report returns the limits of the principal with their use. Those of its key come first.
 func (l *Limiter) Report(ctx context.Context, who mapping.Principal, count Counter) ([]adapter.Limit, error) {
 	list := []adapter.Limit{}
 	for _, s := range l.allowed.subjects(who) {

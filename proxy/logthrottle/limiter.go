@@ -1,5 +1,5 @@
 // Package logthrottle limits how often a repeated failure is logged. Background work and request handlers use it. It
-// writes no lines itself: callers ask whether a line is due.
+// writes no lines itself; callers query whether a line is due.
 package logthrottle
 
 import (
@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// every is how often a repeated failure is logged.
+// every is the interval at which a repeated failure is logged.
 const every = time.Minute
 
 // Limiter allows one line at the first failure and then one a minute while failures continue. The zero value is ready.
@@ -32,7 +32,7 @@ func (c *Limiter) Allow() bool {
 	return true
 }
 
-// Suppressed returns a field with the number of failures that the line stands for, including the newest.
+// Suppressed returns a field with the number of failures for which the line stands, including the newest.
 func (c *Limiter) Suppressed() zap.Field { return zap.Int("times", c.times) }
 
 // Reset is called after a success. The next failure is logged at once.

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-func TestComplaintIsSaidEachMinuteWithItsCount(t *testing.T) {
+func TestFailureIsLoggedOnceAMinuteWithItsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Limiter
 		said, counted := 0, int64(0)
-		for range 3600 { // it fails each second of an hour
+		for range 3600 { // it fails every second for an hour
 			if c.Allow() {
 				said++
 				counted += c.Suppressed().Integer
 			}
 			time.Sleep(time.Second)
 		}
-		if said != 60 || counted != 3541 { // what failed since the last line is yet to be counted
-			t.Errorf("said %d times in an hour, with %d failures", said, counted)
+		if said != 60 || counted != 3541 { // failures since the last line are not counted yet
+			t.Errorf("logged %d times in an hour, with %d failures", said, counted)
 		}
 		if c.Allow(); c.Allow() {
-			t.Error("said again at once")
+			t.Error("logged again at once")
 		}
 		c.Reset()
 		if !c.Allow() || c.Suppressed().Integer != 1 {
-			t.Error("not said, or miscounted, though it had worked meanwhile")
+			t.Error("not logged or miscounted after a success")
 		}
 	})
 }
 
-func TestKindsAreSaidEachMinuteEach(t *testing.T) {
+func TestKindsAreThrottledSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k Limiters
 		want := func(kind string, times int, due bool) {

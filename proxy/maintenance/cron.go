@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// cronsAtOnce limits the crons that are served concurrently.
+	// cronsAtOnce limits the number of crons that are served concurrently.
 	cronsAtOnce = 8
 	cronsRead   = 256
 	// cronLatest is the longest time between two readings of the clock, which may be set.
@@ -36,7 +36,8 @@ type Crons struct {
 }
 
 // NewCrons returns Crons for a table. callers returns the currently configured callers. tick creates the run of a
-// cron's tick, under the principal of ctx. It must create it only once, however often it is called for one tick.
+// cron's tick, under the principal of ctx. It must create the run only once, even if it is called several times for one
+// tick.
 func NewCrons(table *store.Crons, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{crons: table, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
@@ -54,8 +55,8 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// Run creates runs until ctx ends. Ticks that were missed because no process ran or the clock was set create one run
-// together.
+// Run creates runs until ctx ends. If several ticks were missed because no process was running or the clock was set,
+// they create one run together.
 func (w *Crons) Run(ctx context.Context) {
 	var said logthrottle.Limiter
 	for ctx.Err() == nil {
@@ -69,7 +70,7 @@ func (w *Crons) Run(ctx context.Context) {
 	}
 }
 
-// look serves due crons and returns when to look again.
+// look serves due crons and returns the time until the next look.
 func (w *Crons) look(ctx context.Context) (wait time.Duration, err error) {
 	if time.Since(w.looked) >= cronLatest {
 		if err := w.takeBack(ctx); err != nil {
@@ -104,7 +105,7 @@ func (w *Crons) takeBack(ctx context.Context) error {
 	return nil
 }
 
-// serve serves due crons and returns when to look again.
+// serve serves due crons and returns the time until the next look.
 func (w *Crons) serve(ctx context.Context) (wait time.Duration, err error) {
 	due, now, next, err := w.crons.Due(ctx, cronsRead)
 	switch {

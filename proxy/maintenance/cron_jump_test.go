@@ -95,7 +95,7 @@ func (r *replicas) look(d time.Duration, then func()) {
 }
 
 // A cron continues until its end after a clock was temporarily past it.
-func TestACronGoesOnAfterAClockWasPastItsEnd(t *testing.T) {
+func TestCronContinuesAfterAClockWasPastItsEnd(t *testing.T) {
 	t.Parallel()
 	r := newReplicasUntil(t, blank.File(t), 1, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	r.pass("before", 10*time.Minute)
@@ -121,7 +121,7 @@ func (r *replicas) next(what string) {
 
 var jumps = []time.Duration{time.Hour, -time.Hour, 365 * 24 * time.Hour, -365 * 24 * time.Hour}
 
-func TestCronsGoOnWhileAndAfterAClockIsWrong(t *testing.T) {
+func TestCronsContinueWhileAndAfterAClockIsWrong(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		dsn          func(testing.TB) string
@@ -156,7 +156,7 @@ func TestCronsGoOnWhileAndAfterAClockIsWrong(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsWrongForAMomentMovesNoTick(t *testing.T) {
+func TestBrieflyWrongClockMovesNoTick(t *testing.T) {
 	t.Parallel()
 	for _, jump := range jumps {
 		r := newReplicas(t, blank.File(t), 1)

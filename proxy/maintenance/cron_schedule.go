@@ -9,9 +9,9 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// Schedule describes when a cron ticks. If the time zone changes its clock, the rules of cron(8) apply: a schedule of
-// fixed times ticks once for each, in the first of two equal hours, or right after a skipped hour. Other schedules,
-// with * in the minute or the hour, tick whenever the zone's clock matches.
+// Schedule describes when a cron ticks. If the time zone changes its clock, the rules of cron(8) apply: a schedule with
+// fixed times ticks once for each of them: in the first of two equal hours, or right after a skipped hour. Other
+// schedules, with * in the minute or the hour, tick whenever the zone's clock matches.
 type Schedule struct {
 	ticks cron.Schedule
 	fixed *time.Location // for fixed times, whose ticks are computed as if the zone were UTC; nil if not fixed
@@ -32,7 +32,7 @@ func ParseSchedule(text, zone string) (Schedule, error) {
 	if zone != "" {
 		var err error
 		if where, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-			return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "timezone %q is not known; use a name like Europe/Berlin.", zone)
+			return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "timezone %q is unknown; use a name like Europe/Berlin.", zone)
 		}
 	}
 	s, read := Schedule{}, where
@@ -44,7 +44,7 @@ func ParseSchedule(text, zone string) (Schedule, error) {
 		return Schedule{}, badSchedule(text)
 	}
 	if s.After(time.Now()).IsZero() {
-		return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "schedule %q never comes.", text)
+		return Schedule{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "schedule %q never ticks.", text)
 	}
 	return s, nil
 }
@@ -92,7 +92,7 @@ func clockIn(zone *time.Location, at time.Time) time.Time {
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// firstShowing returns when the zone's clock first shows a local time, or has skipped it.
+// firstShowing returns the time at which the zone's clock first shows a local time or has skipped it.
 func firstShowing(zone *time.Location, shown time.Time) time.Time {
 	for period := shown.Add(-26 * time.Hour).In(zone); ; { // no zone is that far from UTC
 		_, offset := period.Zone()

@@ -83,7 +83,7 @@ func FuzzParseSchedule(f *testing.F) {
 	})
 }
 
-// A schedule of a fixed time ticks once per day of its zone, however the zone changes its clock.
+// A schedule of a fixed time ticks once per day of its zone, regardless of changes of the zone's clock.
 func TestAFixedTimeTicksOnceADay(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"", "Europe/Berlin", "America/New_York", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Chatham", "Asia/Kolkata"} {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// embedEvery is how often to check for items written by other processes.
+	// embedEvery is the interval at which it checks for items written by other processes.
 	embedEvery = 2 * time.Second
 	// embedAfter is the pause after the endpoint has failed.
 	embedAfter = 5 * time.Second
@@ -19,7 +19,7 @@ const (
 	embedTold = 1000
 )
 
-// Embeddings makes the vectors of items in the long-term store: after the items were written, and for all items after a
+// Embeddings computes the vectors of items in the long-term store: of new and changed items, and of all items after a
 // change of the index.
 type Embeddings struct {
 	items *item.Chores
@@ -44,7 +44,7 @@ func (w *Embeddings) Run(ctx context.Context) {
 	}
 }
 
-// pass makes missing vectors until there are none, and reports whether it succeeded.
+// pass computes missing vectors until there are none, and reports whether it succeeded.
 func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 	began := time.Now()
 	for done := 0; ; {
@@ -74,7 +74,7 @@ func (w *Embeddings) tell(it item.SetAside) {
 	if it.Tries == 1 {
 		level = zap.WarnLevel
 	}
-	w.zap.Log(level, "item set aside: the embeddings endpoint refuses it, and takes others; searches find it by its words alone", zap.Error(it.Err),
+	w.zap.Log(level, "item set aside: the embeddings endpoint refuses it but accepts others; searches find it by words only", zap.Error(it.Err),
 		zap.String("tenant", it.Tenant), zap.Strings("namespace", it.Namespace), zap.String("key", it.Key), zap.Int("tries", it.Tries), zap.Duration("again_in", it.For))
 }
 

@@ -40,7 +40,7 @@ func openIndexed(t *testing.T, e *embeddingtest.Endpoint) *store.Store {
 	return st
 }
 
-// Items become vectors soon after they were written, and after an unavailable endpoint works again. The log reports the
+// Items become vectors soon after they were written, and when an unavailable endpoint works again. The log reports the
 // outage once.
 func TestItemsBecomeVectors(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func count(e *embeddingtest.Endpoint) (n int) {
 }
 
 // The log names an item that the endpoint refuses, but contains nothing of its text.
-func TestTheLogNamesAnItemThatIsRefused(t *testing.T) {
+func TestLogNamesARefusedItem(t *testing.T) {
 	t.Parallel()
 	e := embeddingtest.Serve(t, 8)
 	e.Refuse(func(w http.ResponseWriter, q embeddingtest.Request) bool {

@@ -17,7 +17,7 @@ type Items struct {
 	zap   *zap.Logger
 }
 
-// NewItems returns Items that runs at the given interval. Removal is not urgent, since readers do not see expired
+// NewItems returns Items that works at the given interval. Removal is not urgent, since readers do not see expired
 // items.
 func NewItems(items *item.Chores, every time.Duration, logger *zap.Logger) *Items {
 	return &Items{items: items, every: every, zap: logger.Named("items")}
@@ -56,9 +56,9 @@ func (w *Items) tellIndex(ctx context.Context) error {
 		case err != nil:
 			return err
 		case n > 0 && done == 0:
-			w.zap.Info("items of an older version being indexed")
+			w.zap.Info("indexing items of an older version")
 		case n == 0 && done > 0:
-			w.zap.Info("items of an older version are ready for searches by text and by filter", zap.Int("items", done))
+			w.zap.Info("items of an older version indexed for searches by text and by filter", zap.Int("items", done))
 		}
 		if done += n; n == 0 {
 			return nil

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Expired items are removed at the next sweep, and no sooner.
+// Expired items are removed at the next sweep, and not earlier.
 func TestItemsAreSweptAsOftenAsConfigured(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

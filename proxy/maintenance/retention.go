@@ -17,10 +17,10 @@ import (
 
 const (
 	// passEvery is the minimum time between two passes, so that threads are deleted in batches. passLatest is the
-	// maximum, so that the clock is checked.
+	// maximum, so that the clock is checked regularly.
 	passEvery  = time.Second
 	passLatest = time.Minute
-	// keepingEvery is how often config.Retention is applied.
+	// keepingEvery is the interval at which config.Retention is applied.
 	keepingEvery = time.Hour
 	// readersGrace is how long the thread of a temporary run is kept after its expiry for a reader that has not
 	// received the run's end.
@@ -34,13 +34,13 @@ type Readers interface {
 	Reading(threadID string) bool
 }
 
-// Holders have data of threads and runs outside of the store. engine.Engine implements it for all of them.
+// Holders have data of threads and runs outside the store. engine.Engine implements it for all of them.
 type Holders interface {
 	// ThreadsDeleted reports deleted threads to the holders. It does not wait for agents.
 	ThreadsDeleted(gone []store.Gone)
 }
 
-// Retention deletes data that is no longer kept: expired threads, and what config.Retention specifies.
+// Retention deletes data that is no longer kept: expired threads, and the data specified by config.Retention.
 type Retention struct {
 	removals *store.Retention
 	runs     *store.Runs
@@ -145,7 +145,7 @@ func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
 	return err
 }
 
-// retain deletes what config.Retention no longer keeps at that time.
+// retain deletes the data that config.Retention no longer keeps at that time.
 func (w *Retention) retain(ctx context.Context, now time.Time) error {
 	keep := w.keep()
 	if keep.Threads > 0 {

@@ -57,7 +57,7 @@ func (b *harness) want(t *testing.T, threadID string, there bool, when string) {
 	}
 }
 
-func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
+func TestTemporaryRunIsDeletedFiveSecondsAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
@@ -75,7 +75,7 @@ func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 }
 
 // Followers of a thread are notified of its deletion, even if it never had a run.
-func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
+func TestFollowersAreNotifiedOfTheExpiry(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
@@ -91,7 +91,7 @@ func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 }
 
 // Lists of runs show the run for an hour, and why it failed if it did.
-func TestAStatelessRunStaysForAnHour(t *testing.T) {
+func TestStatelessRunIsKeptForAnHour(t *testing.T) {
 	t.Parallel()
 	failing := func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
 		_ = yield(linked("up"), nil) && yield(ended(mapping.RunError), nil)
@@ -120,7 +120,7 @@ func TestAStatelessRunStaysForAnHour(t *testing.T) {
 	}
 }
 
-func TestExpiryOutlivesARestart(t *testing.T) {
+func TestExpirySurvivesARestart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})
@@ -159,7 +159,7 @@ func TestActiveThreadIsNotSwept(t *testing.T) {
 	})
 }
 
-func TestReadersGetTheEndFirst(t *testing.T) {
+func TestReadersGetTheEndBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		passing bool
@@ -262,7 +262,7 @@ func TestRetention(t *testing.T) {
 
 // A time to live with keep_latest removes the older states and keeps the thread, after its run has ended and its
 // question is answered.
-func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
+func TestKeepLatestDropsOnlyOlderStates(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{exposes: mapping.ExposesNothing, run: twoSteps})

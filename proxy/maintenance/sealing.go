@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// sealEvery is how often to check for bodies that must be rewritten: after a start, and when other bridges of the
-	// database have started or stopped.
+	// sealEvery is the interval at which it checks for bodies that must be rewritten: after a start, and when other
+	// bridges of the database have started or stopped.
 	sealEvery = time.Minute
 	// sealTold is the interval of progress messages in the log.
 	sealTold = 30 * time.Second
 )
 
-const othersFirst = "bodies of the database must be rewritten, but another bridge that uses it has other keys or writes with another key: " +
-	"it has to be restarted with the same first"
+const othersFirst = "bodies of the database must be rewritten, but another bridge that uses it has different keys or writes with another key: " +
+	"restart that bridge with the same configuration first"
 
 // Sealing rewrites bodies of a database that are not in the form this bridge writes: plain ones from before there was a
 // key, those under an older key, and sealed ones that should be plain. It is complete when the log reports which keys

@@ -23,7 +23,7 @@ const (
 	OfTask              // the agent receives one token for several runs of a task
 )
 
-// Access returns the store access of a run's agent, or nil for none.
+// Access returns the store access of a run's agent, or nil if there is none.
 func (m *Memory) Access(ctx context.Context, s Scope, whose Whose) (*Access, error) {
 	who := m.principal(s)
 	if len(who.Namespaces) == 0 || s.Config.StoreURL == "" && !s.Config.AllowWrites {
@@ -44,7 +44,7 @@ func (m *Memory) Access(ctx context.Context, s Scope, whose Whose) (*Access, err
 	return access, err
 }
 
-// Granted returns the principal of a token. It may only use the store, in the namespaces of the agent's memory, which
+// Granted returns the principal of a token. It may use only the store, in the namespaces of the agent's memory, which
 // configOf returns. ok is false for any other text, and for a token that was not signed here. An error is of class
 // Unauthorized if the run has ended.
 func (m *Memory) Granted(ctx context.Context, token string, configOf func(*mapping.Run) (config.Memory, bool)) (who mapping.Principal, ok bool, err error) {
@@ -56,7 +56,7 @@ func (m *Memory) Granted(ctx context.Context, token string, configOf func(*mappi
 }
 
 // errEnded does not reveal whether a run has ended or was deleted.
-var errEnded = mapping.Errorf(mapping.Unauthorized, "unauthorized", "The token is that of a run that has ended, and is good no more.")
+var errEnded = mapping.Errorf(mapping.Unauthorized, "unauthorized", "This token belongs to a run that has ended, and is no longer valid.")
 
 // holder returns the active run of a grant.
 func (m *Memory) holder(ctx context.Context, of grant, configOf func(*mapping.Run) (config.Memory, bool)) (who mapping.Principal, err error) {

@@ -27,7 +27,7 @@ func New(items *item.Table, threads *store.Threads, runs *store.Runs, secrets *s
 
 // Scope is a run whose agent uses the store. The run may not be stored yet.
 type Scope struct {
-	Config   config.Memory // the agent's
+	Config   config.Memory // of the agent
 	Run      *mapping.Run
 	Metadata json.RawMessage // of the run's thread
 }

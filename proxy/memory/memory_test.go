@@ -38,7 +38,7 @@ func setup(t *testing.T) *harness {
 	return b
 }
 
-// keep writes items of a tenant, one after the other; each is "namespace/key".
+// keep writes items of a tenant, one at a time; each is "namespace/key".
 func (b *harness) keep(tenant, value string, paths ...string) {
 	b.t.Helper()
 	ctx := mapping.WithPrincipal(b.t.Context(), mapping.Principal{Tenant: tenant})
@@ -93,7 +93,7 @@ func (b *harness) end(c *store.CreateRunResult) {
 	}
 }
 
-func TestARunReachesWhatItsTemplatesAndItsKeyName(t *testing.T) {
+func TestRunReachesTheNamespacesOfItsTemplatesAndKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.auth.Keys = []config.Key{{ID: "all"}, {ID: "ada's", Namespaces: []string{"users/ada"}}}
@@ -105,13 +105,13 @@ func TestARunReachesWhatItsTemplatesAndItsKeyName(t *testing.T) {
 		metadata string
 		want     []string
 	}{
-		"a key that reaches all":            {mapping.Run{Owner: "all"}, `{"user":"ada"}`, []string{"team/k", "users/ada/k"}},
-		"a template without a value":        {mapping.Run{Owner: "all"}, `{}`, []string{"team/k"}},
-		"a key that is confined":            {mapping.Run{Owner: "ada's"}, `{"user":"ada"}`, []string{"users/ada/k"}},
-		"a key confined to another's":       {mapping.Run{Owner: "ada's"}, `{"user":"bob"}`, nil},
-		"a key that was taken away":         {mapping.Run{Owner: "gone"}, `{"user":"ada"}`, nil},
-		"a value that would name more":      {mapping.Run{Owner: "all"}, `{"user":""}`, []string{"team/k"}},
-		"a key of the tenant it was before": {mapping.Run{Owner: "all", Tenant: "other"}, `{"user":"ada"}`, nil},
+		"a key that reaches all":           {mapping.Run{Owner: "all"}, `{"user":"ada"}`, []string{"team/k", "users/ada/k"}},
+		"a template without a value":       {mapping.Run{Owner: "all"}, `{}`, []string{"team/k"}},
+		"a restricted key":                 {mapping.Run{Owner: "ada's"}, `{"user":"ada"}`, []string{"users/ada/k"}},
+		"a key restricted to another user": {mapping.Run{Owner: "ada's"}, `{"user":"bob"}`, nil},
+		"a key that was removed":           {mapping.Run{Owner: "gone"}, `{"user":"ada"}`, nil},
+		"a value that would match more":    {mapping.Run{Owner: "all"}, `{"user":""}`, []string{"team/k"}},
+		"a key of its former tenant":       {mapping.Run{Owner: "all", Tenant: "other"}, `{"user":"ada"}`, nil},
 	} {
 		c.run.ID = mapping.NewID()
 		got, cut := b.recalled(memory.Scope{Config: config.Memory{Namespaces: templates}, Run: &c.run, Metadata: json.RawMessage(c.metadata)})
@@ -122,7 +122,7 @@ func TestARunReachesWhatItsTemplatesAndItsKeyName(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
+func TestRecalledItemsFitIntoTheBudget(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.keep("", `{"v":"`+strings.Repeat("x", 40)+`"}`, "n/oldest", "n/older")
@@ -134,9 +134,9 @@ func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
 		cut          bool
 	}{
 		"all": {1000, 0, []string{"n/newest", "n/huge", "n/older", "n/oldest"}, false},
-		"no room ever for one, which keeps no one": {200, 0, []string{"n/newest", "n/older", "n/oldest"}, true},
-		"up to the first that does not fit":        {90, 0, []string{"n/newest", "n/older"}, true},
-		"no more than asked for":                   {1000, 2, []string{"n/newest", "n/huge"}, false},
+		"an item that never fits displaces no others": {200, 0, []string{"n/newest", "n/older", "n/oldest"}, true},
+		"up to the first that does not fit":           {90, 0, []string{"n/newest", "n/older"}, true},
+		"no more than requested":                      {1000, 2, []string{"n/newest", "n/huge"}, false},
 	} {
 		cfg := config.Memory{Namespaces: []string{"n"}, MaxBytes: config.Bytes(c.budget), MaxItems: c.most}
 		got, cut := b.recalled(memory.Scope{Config: cfg, Run: &mapping.Run{}})
@@ -146,7 +146,7 @@ func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
 	}
 }
 
-// An item is one line of a prompt, whatever its names and its value contain, so that it cannot imitate another part.
+// An item is one line of a prompt, regardless of its names and its value, so that it cannot imitate another part.
 func TestAnItemIsOneLineOfAPrompt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -174,7 +174,7 @@ func TestAnItemIsOneLineOfAPrompt(t *testing.T) {
 	}
 }
 
-func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
+func TestStepStoresAllOfItsItemsOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	cfg := config.Memory{Namespaces: []string{"n"}, AllowWrites: true}
@@ -183,7 +183,7 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 		return &mapping.Event{Kind: mapping.KindUpdate, Head: mapping.Head{Step: &mapping.StepInfo{Additional: json.RawMessage(additional)}}}
 	}
 	if err := b.Remember(t.Context(), s, step(`{}`)); err != nil {
-		t.Errorf("nothing to be remembered: %v", err)
+		t.Errorf("no items: %v", err)
 	}
 	good := `{"namespace":["n"],"key":"k","value":{"v":1}}`
 	for name, additional := range map[string]string{
@@ -191,16 +191,16 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 		"no list":             `{"memory":` + good + `}`,
 	} {
 		if err := b.Remember(t.Context(), s, step(additional)); err == nil {
-			t.Errorf("%s is remembered", name)
+			t.Errorf("%s was stored", name)
 		}
 	}
 	if got, _ := b.recalled(s); got != nil {
-		t.Errorf("%q of what was refused is there", got)
+		t.Errorf("%q was stored although it was refused", got)
 	}
 	only := s
 	only.Config.AllowWrites = false
 	if err := b.Remember(t.Context(), only, step(`{"memory":[`+good+`]}`)); err == nil {
-		t.Error("an agent without memory.allow_writes writes")
+		t.Error("an agent without memory.allow_writes wrote an item")
 	}
 	if err := b.Remember(t.Context(), s, step(`{"memory":[`+good+`]}`)); err != nil {
 		t.Error(err)
@@ -210,7 +210,7 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 	}
 }
 
-func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
+func TestTokenIsValidWhileItsRunIsActive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	cfg := config.Memory{Namespaces: []string{"users/{user}"}, StoreURL: "http://bridge", AllowWrites: true}
@@ -230,8 +230,8 @@ func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
 		if !slices.Contains(who.Rights, mapping.RightStore) {
 			t.Errorf("%s: rights %q", name, who.Rights)
 		}
-		b.refused(name+", of an agent that is gone", token, func(*mapping.Run) (config.Memory, bool) { return cfg, false })
-		b.refused(name+", of an agent whose store_url is gone", token, func(*mapping.Run) (config.Memory, bool) { return config.Memory{}, true })
+		b.refused(name+", of a removed agent", token, func(*mapping.Run) (config.Memory, bool) { return cfg, false })
+		b.refused(name+", of an agent whose store_url was removed", token, func(*mapping.Run) (config.Memory, bool) { return config.Memory{}, true })
 		b.end(created)
 		b.refused(name+", whose run has ended", token, configured)
 	}
@@ -246,7 +246,7 @@ func (b *harness) refused(what, token string, configOf func(*mapping.Run) (confi
 	}
 }
 
-func TestATokenThatWasNotSignedHereIsAnyOtherText(t *testing.T) {
+func TestForeignTokenIsIgnored(t *testing.T) {
 	t.Parallel()
 	b, other := setup(t), setup(t)
 	s, _ := other.run(mapping.Run{}, `{}`)
@@ -266,11 +266,11 @@ func TestATokenThatWasNotSignedHereIsAnyOtherText(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsNotToldOfAStoreThatItHasNoUseFor(t *testing.T) {
+func TestAgentWithoutMemoryGetsNoStoreAccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, cfg := range map[string]config.Memory{
-		"nothing is its":              {StoreURL: "http://bridge", AllowWrites: true},
+		"it has no namespaces":        {StoreURL: "http://bridge", AllowWrites: true},
 		"it neither writes nor calls": {Namespaces: []string{"n"}},
 	} {
 		if access, err := b.Access(context.Background(), memory.Scope{Config: cfg, Run: &mapping.Run{}}, memory.OfRun); access != nil || err != nil {
@@ -284,7 +284,7 @@ func TestAnAgentIsNotToldOfAStoreThatItHasNoUseFor(t *testing.T) {
 	}
 }
 
-func TestATokenIsHiddenInAllThatItsAgentSays(t *testing.T) {
+func TestTokenIsRemovedFromTheAgentsOutput(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s, _ := b.run(mapping.Run{}, `{}`)

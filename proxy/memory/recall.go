@@ -14,11 +14,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// remembered bounds the items for each entry of memory.namespaces.
+// remembered limits the number of items for each entry of memory.namespaces.
 const remembered = 100
 
-// Recalled has the items of the long-term store for a run's agent, newest first, or with memory.max_items those that
-// match its input best.
+// Recalled holds the items of the long-term store for a run's agent: the newest first or, with memory.max_items, those
+// that match the run's input best.
 type Recalled struct {
 	Items []Item
 	Cut   bool // there were more, or some exceeded memory.max_bytes
@@ -31,7 +31,7 @@ type Item struct {
 	Value     json.RawMessage `json:"value"`
 }
 
-// line returns the item as one line of a prompt, whatever it contains.
+// line returns the item as one line of a prompt, regardless of its content.
 func (r Item) line() string {
 	return visible(strings.Join(r.Namespace, "/")+"/"+r.Key) + ": " + oneLine.Replace(string(r.Value))
 }
@@ -49,7 +49,7 @@ func visible(name string) string {
 	return out.String()
 }
 
-// oneLine replaces line breaks in JSON: between tokens they have no meaning, and in strings they can be escaped.
+// oneLine replaces line breaks in JSON. Between tokens they have no meaning, and in strings they can be escaped.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // Lines returns the items as lines of a prompt.
@@ -69,8 +69,8 @@ func (r Recalled) Names() (list []mapping.ItemName) {
 	return list
 }
 
-// Recall reads the items of the scope. words is the text of the run's request. Without it, memory.max_items selects the
-// newest.
+// Recall reads the items of the scope. words is the text of the run's request. If it is empty, memory.max_items selects
+// the newest items.
 func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, error) {
 	cfg, who := s.Config, m.principal(s)
 	if len(who.Namespaces) == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Remember stores the items that a step writes (memory.allow_writes), all of them or none. An error means that they are
-// invalid, or outside of the agent's namespaces; the step itself is valid.
+// invalid, or outside the agent's namespaces. The step itself remains valid.
 func (m *Memory) Remember(ctx context.Context, s Scope, step *mapping.Event) error {
 	_, additional := rule.StepSaid(step)
 	writes, err := rule.MemoryWrites(additional)

@@ -54,7 +54,7 @@ func (g *signer) sign(ctx context.Context, text string) ([]byte, error) {
 	return mac.Sum(nil), nil
 }
 
-// key reads the key of the database once. Concurrent callers each read it, because their contexts differ.
+// key reads the key of the database once. Concurrent callers may all read it, because their contexts differ.
 func (g *signer) key(ctx context.Context) ([]byte, error) {
 	if key := g.known.Load(); key != nil {
 		return *key, nil
@@ -97,7 +97,7 @@ func (t Token) HideIn(ev *mapping.Event) {
 	}
 }
 
-// HideAtEnd is HideIn for the outcome of the run.
+// HideAtEnd is like HideIn, for the outcome of the run.
 func (t Token) HideAtEnd(end *mapping.Outcome) {
 	t.hideInQuestions(end.Interrupts)
 	if f := end.Fault; f != nil && t != "" {

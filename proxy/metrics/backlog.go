@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// backlogTime bounds how long a scrape waits for the counts.
+	// backlogTime limits the time for which a scrape waits for the counts.
 	backlogTime = time.Second
 	// backlogRest is the time for which counts are reused, as a multiple of their duration. So scrapes use at most a
 	// twentieth of one connection's time.
@@ -44,18 +44,18 @@ type backlog struct {
 	kept time.Time // until when the counts are reused
 }
 
-// Backlog registers gauges for the counts that count returns at a scrape, and 0 for agents and states without one. The
-// gauges are missing if count fails or takes longer than a second. It must be called at most once.
+// Backlog registers gauges for the counts that count returns at a scrape. They are 0 for agents and states without a
+// count. The gauges are missing if count fails or takes longer than a second. It must be called at most once.
 func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (Backlog, error)) {
 	if m == nil {
 		return
 	}
 	m.registry.MustRegister(&backlog{agents: agents, count: count,
-		runs: prometheus.NewDesc("apbridge_runs", "Runs in the database that have not ended: queued (delayed ones too), running, or parked until their client asks for the next step. "+
+		runs: prometheus.NewDesc("apbridge_runs", "Runs in the database that have not ended: queued (including delayed ones), running, or parked until their client requests the next step. "+
 			"Processes that share a database each show all of them.", []string{"agent", "state"}, nil),
-		webhooks: prometheus.NewDesc("apbridge_webhooks_pending", "Webhooks in the database that are to be delivered, those that wait for another attempt too. "+
+		webhooks: prometheus.NewDesc("apbridge_webhooks_pending", "Webhooks in the database that are still to be delivered, including those that wait for another attempt. "+
 			"Processes that share a database each show all of them.", nil, nil),
-		items: prometheus.NewDesc("apbridge_items_without_vectors", "Items of the store whose vectors are to be made (waiting), or of which the embeddings endpoint refuses a text while it takes others (set_aside). "+
+		items: prometheus.NewDesc("apbridge_items_without_vectors", "Items of the store whose vectors are not computed yet (waiting), or with a text that the embeddings endpoint refuses while it accepts others (set_aside). "+
 			"Processes that share a database each show all of them.", []string{"state"}, nil)})
 }
 

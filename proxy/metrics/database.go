@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// databaseMetrics are about writes to the database.
+// databaseMetrics count writes to the database.
 type databaseMetrics struct {
 	commits    prometheus.Histogram
 	operations prometheus.Histogram
@@ -14,8 +14,8 @@ type databaseMetrics struct {
 
 func newDatabaseMetrics() databaseMetrics {
 	return databaseMetrics{
-		commits:    histogram("commit_duration_seconds", "Time of a transaction that was committed, from its start to when it was as durable as it was to be.", moments),
-		operations: histogram("commit_operations", "Operations that one transaction has committed: SQLite takes those that wait together, PostgreSQL one each.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
+		commits:    histogram("commit_duration_seconds", "Time of a transaction that was committed, from its start until it was as durable as requested.", moments),
+		operations: histogram("commit_operations", "Operations committed by one transaction: SQLite commits all waiting operations together, PostgreSQL each separately.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
 	}
 }
 
@@ -46,7 +46,7 @@ func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 		return
 	}
 	m.asked("database_bytes", "Size of the SQLite file.", func() float64 { return float64(size()) })
-	m.asked("database_limit_bytes", "What the SQLite file may grow to (limits.database); 0: what the disk holds.", func() float64 { return float64(limit) })
+	m.asked("database_limit_bytes", "Maximum size of the SQLite file (limits.database); 0 means limited only by the disk.", func() float64 { return float64(limit) })
 }
 
 // DatabaseFull registers a gauge for whether the newest write was refused for lack of space, which full reports. It

@@ -2,11 +2,11 @@ package metrics
 
 import "sync"
 
-// mostCodes bounds the number of error codes. The program has fewer, but codes from elsewhere must not create a time
+// mostCodes limits the number of error codes. The program has fewer, but codes from elsewhere must not create a time
 // series for each value.
 const mostCodes = 200
 
-// few bounds the values of a label. Safe for concurrent use.
+// few limits the number of values of a label. Safe for concurrent use.
 type few struct {
 	mu   sync.RWMutex
 	seen map[string]bool

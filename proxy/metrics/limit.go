@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// limitMetrics are about the limits of keys and tenants.
+// limitMetrics count refusals by the limits of keys and tenants, and lines of the audit log.
 type limitMetrics struct {
 	refusals *prometheus.CounterVec
 	audited  prometheus.Counter
@@ -31,7 +31,7 @@ func (m *Metrics) Limited(limit, of string) {
 }
 
 func newLimited() limitMetrics {
-	m := limitMetrics{refusals: counters("limit_refusals_total", "Requests, runs and streams refused because a key or its tenant used what it may: by limit, and by whose it is (key or tenant).", "limit", "of"),
+	m := limitMetrics{refusals: counters("limit_refusals_total", "Requests, runs and streams refused because a key or its tenant has used up its limit, by limit and its holder (key or tenant).", "limit", "of"),
 		audited: counter("audit_lines_total", "Lines of the audit log that were written."),
 		lost:    counter("audit_lines_lost_total", "Lines of the audit log that could not be written.")}
 	for _, limit := range []string{"requests", "runs", "streams", "upload", "threads", "crons", "items", "files", "disk"} {

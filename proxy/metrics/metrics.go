@@ -1,5 +1,5 @@
 // Package metrics counts the bridge's work for Prometheus. The guards, the engine's meter, package passthrough and the
-// sender of webhooks call it. It imports none of them and decides nothing. Start reading at Metrics.
+// sender of webhooks call it. It imports none of them and makes no decisions. Start reading at Metrics.
 //
 // No label has the id of a thread, run, task or user, because their number is unbounded and they are private.
 //
@@ -27,7 +27,7 @@ type Metrics struct {
 
 // Bucket bounds in seconds.
 var (
-	// latencies range from an answer out of memory to a step for which a model thinks.
+	// latencies range from a response out of memory to a step for which a model thinks.
 	latencies = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
 	// moments are the durations of a disk and a connection.
 	moments = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
@@ -41,8 +41,8 @@ func New() *Metrics {
 		runMetrics:      newRunMetrics(),
 		databaseMetrics: newDatabaseMetrics(),
 		limitMetrics:    newLimited(),
-		upstream:        histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt to the end of its answer.", latencies, "agent", "operation", "outcome"),
-		webhooks:        counters("webhook_attempts_total", "Attempts at webhooks.", "outcome"),
+		upstream:        histograms("upstream_call_duration_seconds", "Time of calls to agents, each attempt until the end of its response.", latencies, "agent", "operation", "outcome"),
+		webhooks:        counters("webhook_attempts_total", "Attempts to deliver webhooks.", "outcome"),
 	}
 	m.registry.MustRegister(m.upstream, m.webhooks, m.refusals, m.audited, m.lost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.requestMetrics.all()...)
@@ -94,7 +94,7 @@ func (m *Metrics) Handler() http.Handler {
 // Built registers the version of the program. It must be called at most once.
 func (m *Metrics) Built(version, revision, goVersion string) {
 	if m != nil {
-		info := gauges("build_info", "1, with what the program was built from.", "version", "revision", "goversion")
+		info := gauges("build_info", "1, with the version from which the program was built.", "version", "revision", "goversion")
 		info.WithLabelValues(version, revision, goVersion).Set(1)
 		m.registry.MustRegister(info)
 	}

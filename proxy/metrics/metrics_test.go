@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestHandlerTellsWhatWasCounted(t *testing.T) {
+func TestHandlerServesTheMetrics(t *testing.T) {
 	t.Parallel()
 	m := New()
 	m.Requested(Request{Dialect: "threadrun", Route: "/threads/{thread_id}", Method: "BREW", Status: 418, Duration: time.Millisecond})
@@ -116,7 +116,7 @@ func TestNilMetricsCountNothing(t *testing.T) {
 }
 
 // If the database is unreachable, only the gauges of its contents are missing.
-func TestABacklogThatCannotBeCounted(t *testing.T) {
+func TestUncountableBacklog(t *testing.T) {
 	t.Parallel()
 	m := New()
 	m.Backlog(func() []string { return []string{"legacy"} }, func(context.Context) (Backlog, error) { return Backlog{}, errors.New("no database") })
@@ -129,7 +129,7 @@ func TestABacklogThatCannotBeCounted(t *testing.T) {
 }
 
 // Frequent scrapes do not count in the database each time.
-func TestABacklogIsCountedSeldom(t *testing.T) {
+func TestBacklogCountsAreReused(t *testing.T) {
 	t.Parallel()
 	counted := 0
 	b := &backlog{count: func(context.Context) (Backlog, error) { counted++; return Backlog{Webhooks: counted}, nil }}
@@ -143,8 +143,8 @@ func TestABacklogIsCountedSeldom(t *testing.T) {
 	}
 }
 
-// The number of a label's values is bounded.
-func TestCodesAreFew(t *testing.T) {
+// The number of a label's values is limited.
+func TestErrorCodesAreLimited(t *testing.T) {
 	t.Parallel()
 	m := New()
 	for i := range 2 * mostCodes {

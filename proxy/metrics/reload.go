@@ -5,15 +5,15 @@ import "github.com/prometheus/client_golang/prometheus"
 // Reloads are the metrics of configuration reloads.
 type Reloads struct{ success, at prometheus.Gauge }
 
-// Reloads returns gauges for whether the newest configuration is in force, and since when. The initial one is. It must
-// be called at most once. A nil *Reloads counts nothing.
+// Reloads returns gauges that report whether the newest configuration is in force, and since when. The initial
+// configuration is. It must be called at most once. A nil *Reloads counts nothing.
 func (m *Metrics) Reloads() *Reloads {
 	if m == nil {
 		return nil
 	}
 	r := &Reloads{
-		success: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_success", Help: "1 where the configuration that was read last is in force, 0 where it was refused."}),
-		at:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_timestamp_seconds", Help: "When the configuration in force was read, in seconds since 1970."}),
+		success: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_success", Help: "1 if the configuration that was read last is in force, 0 if it was refused."}),
+		at:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_timestamp_seconds", Help: "Time at which the configuration in force was read, in seconds since 1970."}),
 	}
 	m.registry.MustRegister(r.success, r.at)
 	r.Reloaded(true)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requestMetrics are about clients.
+// requestMetrics count requests of clients.
 type requestMetrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -22,7 +22,7 @@ type requestMetrics struct {
 func newRequestMetrics() requestMetrics {
 	m := requestMetrics{
 		requests:  counters("requests_total", "HTTP requests answered.", "dialect", "route", "method", "status"),
-		durations: histograms("request_duration_seconds", "Time from a request's header to the end of its answer; streams as long as they were open.", latencies, "dialect", "route", "method"),
+		durations: histograms("request_duration_seconds", "Time from a request's header to the end of its response; for streams, the time that they were open.", latencies, "dialect", "route", "method"),
 		inFlight:  gauge("requests_in_flight", "HTTP requests being answered."),
 		streams:   gauges("streams_open", "Streams and WebSockets that clients have open.", "transport"),
 		lag:       histogram("event_lag_seconds", "Time from the commit of a run's event to its delivery to a waiting reader of the stream.", moments),

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// runMetrics are about the runs of this process.
+// runMetrics count the runs of this process.
 type runMetrics struct {
 	started  *prometheus.CounterVec
 	ended    *prometheus.CounterVec
@@ -21,13 +21,13 @@ type runMetrics struct {
 
 func newRunMetrics() runMetrics {
 	return runMetrics{
-		started:  counters("runs_started_total", "Runs begun or picked up by this process.", "agent"),
-		ended:    counters("runs_ended_total", "Runs that left this process, by how: the status they ended with, parked or handed_over.", "agent", "status"),
-		failed:   counters("runs_failed_total", "Runs that ended in a failure in this process, by its code.", "agent", "code"),
+		started:  counters("runs_started_total", "Runs started or resumed by this process.", "agent"),
+		ended:    counters("runs_ended_total", "Runs that left this process, by the status with which they ended, or parked or handed_over.", "agent", "status"),
+		failed:   counters("runs_failed_total", "Runs that ended in a failure in this process, by code.", "agent", "code"),
 		reasons:  newFew(),
 		running:  gauges("runs_running", "Runs this process executes.", "agent"),
-		waited:   histograms("run_queue_wait_seconds", "Time from when a run could have begun (it was made, or its delay was over) to when it did.", latencies, "agent"),
-		steps:    histograms("step_duration_seconds", "Time from the start of a run, or from its step before, to a step: a node of a graph, a step of a task.", latencies, "agent"),
+		waited:   histograms("run_queue_wait_seconds", "Time from when a run could have begun (it was created, or its delay was over) until it began.", latencies, "agent"),
+		steps:    histograms("step_duration_seconds", "Time from the start of a run, or from its previous step, to a step: a node of a graph or a step of a task.", latencies, "agent"),
 		events:   counters("events_total", "Events of runs that were committed.", "agent"),
 		recorded: counters("event_bytes_total", "Size of the data of events of runs that were committed.", "agent"),
 	}
@@ -64,7 +64,7 @@ func (m *Metrics) RunStarted(agent string) {
 	}
 }
 
-// RunWaited records how long a run waited for its first start.
+// RunWaited records the time for which a run waited for its first start.
 func (m *Metrics) RunWaited(agent string, d time.Duration) {
 	if m != nil {
 		m.waited.WithLabelValues(agent).Observe(max(0, d.Seconds()))
@@ -102,7 +102,7 @@ func (m *Metrics) RunFailed(agent, code string) {
 }
 
 // UpstreamCall counts one exchange with an agent, including retries: its operation (see adapter/upstream;
-// "passthrough"), its outcome ("ok" or the class of the failure) and its duration, up to the end of the answer.
+// "passthrough"), its outcome ("ok" or the class of the failure) and its duration, up to the end of the response.
 func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration) {
 	if m != nil {
 		m.upstream.WithLabelValues(agent, operation, outcome).Observe(d.Seconds())

@@ -39,9 +39,9 @@ func (c *call) over() {
 	c.end(nil)
 }
 
-// closing makes the server close the caller's connection after an answer that comes before the end of the request's
-// body. The rest may be read after the request. In full duplex, net/http would take that for a concurrent reader of the
-// next request, and panic.
+// closing makes the server close the caller's connection after a response that comes before the end of the request's
+// body. The rest of the body may be read after the request. In full duplex, net/http would mistake that for a
+// concurrent reader of the next request and panic.
 func (c *call) closing(answer http.Header) {
 	if c.http1 && c.body != nil && !c.body.whole.Load() {
 		answer.Set("Connection", "close")

@@ -20,9 +20,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestAnAnswerBeforeTheEndOfTheBody checks that the connection is closed in order after an early answer of the agent or
-// the bridge: the rest of the body is not read as a request, and nothing panics.
-func TestAnAnswerBeforeTheEndOfTheBody(t *testing.T) {
+// TestResponseBeforeTheEndOfTheBody checks that the connection is closed in order after an early response of the agent
+// or the bridge. The rest of the body is not read as a request, and nothing panics.
+func TestResponseBeforeTheEndOfTheBody(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {

@@ -20,10 +20,10 @@ func folded(name string) string {
 	}, name)
 }
 
-// notForwarded are folded names. The caller's credentials are only for the bridge, and so is the page that sent the
-// request. Upgrades are not supported, because the deadlines of our connections would cut them. The bridge writes the
-// position in a trace itself, as in every call. The others name the caller, its address, or another path or method than
-// the bridge has checked: an agent that trusts its proxy would trust a caller that writes them.
+// notForwarded are folded names. The caller's credentials are only for the bridge, and so is the name of the page that
+// sent the request. Upgrades are not supported, because the deadlines of our connections would cut them. The bridge
+// writes the position in a trace itself, as in every call. The others name the caller, its address, or a path or method
+// other than the one that the bridge has checked. An agent that trusts its proxy would trust a caller that writes them.
 var notForwarded = []string{
 	"x-api-key", "authorization", "proxy-authorization", "cookie", "origin", "referer", "connection", "upgrade",
 	"traceparent", "tracestate", "baggage",
@@ -61,12 +61,12 @@ var notReturned = []string{
 	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Access-Control-Allow-Private-Network",
 }
 
-// sandbox makes a browser treat an agent's page as one without an origin. Its scripts run, but like a foreign page's
-// without access to the bridge's answers, storage and service workers.
+// sandbox makes a browser treat an agent's page as one without an origin. Its scripts run but, like those of a foreign
+// page, have no access to the bridge's responses, storage and service workers.
 const sandbox = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads"
 
-// confine prevents an agent's answer from acting in the bridge's name. The agent's own policy stays, since a browser
-// enforces all of them.
+// confine prevents an agent's response from acting in the bridge's name. The agent's own policy is kept, since a
+// browser enforces all policies.
 func confine(h http.Header) {
 	for _, name := range notReturned {
 		h.Del(name)

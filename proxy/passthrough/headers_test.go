@@ -61,13 +61,13 @@ func TestIdentityHeadersInAnySpelling(t *testing.T) {
 			}
 		}
 		if got.Get("X-Tenant") != "acme" || got.Get("X-Scope-OrgID") != "1" || got.Get("X-Kept") != "yes" || len(got["X_kept_too"]) != 1 {
-			t.Errorf("beside %s the agent gets %v", name, got)
+			t.Errorf("together with %s the agent receives %v", name, got)
 		}
 	}
 }
 
-// A browser treats an agent's page as one without an origin, which the bridge refuses, whatever the agent's headers
-// are.
+// A browser treats an agent's page as one without an origin, which the bridge refuses, regardless of the agent's
+// headers.
 func TestPagesOfAgentsAreConfined(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,8 +101,8 @@ func TestPagesOfAgentsAreConfined(t *testing.T) {
 	}
 }
 
-// TestTheAgentIsToldThePrincipal checks a configured header, which the caller cannot set.
-func TestTheAgentIsToldThePrincipal(t *testing.T) {
+// TestAgentReceivesThePrincipal checks a configured header, which the caller cannot set.
+func TestAgentReceivesThePrincipal(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
 	srv := way(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
@@ -118,14 +118,14 @@ func TestTheAgentIsToldThePrincipal(t *testing.T) {
 		req.Header.Set("X-For", "user root")
 		send(t, req)
 		if got := (<-seen)["X-For"]; strings.Join(got, ",") != want {
-			t.Errorf("for %q the agent is told %q", id, got)
+			t.Errorf("for %q the agent receives %q", id, got)
 		}
 	}
 }
 
-// TestInterimAnswersAndTrailersGoNoFurther checks that they do not bypass the filter of an agent's headers, and that
-// the bridge's own headers stay.
-func TestInterimAnswersAndTrailersGoNoFurther(t *testing.T) {
+// TestInterimResponsesAndTrailersAreDropped checks that they do not bypass the filter of an agent's headers, and that
+// the bridge's own headers are kept.
+func TestInterimResponsesAndTrailersAreDropped(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "early=1")

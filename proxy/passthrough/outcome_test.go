@@ -29,7 +29,7 @@ func cut(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// outcomes are different ends of a call, by the paths of an agent.
+// outcomes responds with different ends of a call, by the path of the request.
 var outcomes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/gone":
@@ -56,9 +56,9 @@ var outcomes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	}
 })
 
-// TestOutcomesAreThoseOfAllCalls checks that forwarded requests are counted like the calls of backends, and that the
+// TestOutcomesOfCalls checks that forwarded requests are counted like the calls of backends, and that the
 // caller gets a status.
-func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
+func TestOutcomesOfCalls(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(outcomes)
 	t.Cleanup(agent.Close)
@@ -69,7 +69,7 @@ func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
 	}{
 		"/": {"ok", 200, ""}, "/gone": {"refused", 404, ""}, "/elsewhere": {"refused", 303, ""}, "/failed": {"error", 500, ""},
 		"/cut": {"broken", 502, "broke off"}, "/half": {"broken", 200, "half"}, "/hangs": {"timeout", 504, "step_timeout"},
-		"/switches": {"refused", 502, "broke off"}, "/away": {"unreachable", 502, "no program listens there"},
+		"/switches": {"refused", 502, "broke off"}, "/away": {"unreachable", 502, "nothing is listening there"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
@@ -145,9 +145,9 @@ func TestSlowUploadPassedThrough(t *testing.T) {
 	}
 }
 
-// TestRefusedStreamsAreNoFailures covers an answer that turns out to exceed the number of streams, which the bridge
-// ends itself.
-func TestRefusedStreamsAreNoFailures(t *testing.T) {
+// TestRefusedStreamsAreNotFailures covers a response that exceeds the number of streams and that the bridge ends
+// itself.
+func TestRefusedStreamsAreNotFailures(t *testing.T) {
 	t.Parallel()
 	calls, c := make(counted, 1), config.DefaultAgent()
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// patience ends a call whose answer does not begin in time. The time starts when the request was written, because the
-// caller determines how long that takes. After an answer has begun, only the caller's patience bounds it.
+// patience ends a call whose response does not begin in time. The time starts when the request has been written,
+// because the caller determines how long that takes. After a response has begun, only the caller limits its duration.
 type patience struct {
 	most time.Duration
 	call *call
 
 	mu    sync.Mutex
 	timer *time.Timer // nil until the request is written
-	begun bool        // the answer began, or there will be none
+	begun bool        // the response has begun, or there will be none
 }
 
 // sending is a function that sends a request, as a transport.
@@ -24,7 +24,7 @@ type sending func(*http.Request) (*http.Response, error)
 
 func (s sending) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
 
-// send forwards a request to the agent and waits for the beginning of its answer. Informational responses (1xx) and
+// send forwards a request to the agent and waits for the beginning of its response. Informational responses (1xx) and
 // trailers are dropped, because neither passes through modify.
 func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 	wait := &patience{most: p.patience, call: callOf(r.Context())}
@@ -46,7 +46,7 @@ func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 func (w *patience) wrote(httptrace.WroteRequestInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.begun { // an agent may answer before it has read the request
+	if w.begun { // an agent may respond before it has read the request
 		return
 	}
 	if w.timer != nil {

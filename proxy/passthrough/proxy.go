@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Refuse writes an error instead of the agent's answer. The message is for the caller and contains no address and no
+// Refuse writes an error instead of the agent's response. The message is for the caller and contains no address and no
 // secret; the cause is for the log.
 type Refuse func(w http.ResponseWriter, r *http.Request, e *mapping.Error)
 
@@ -66,7 +66,7 @@ func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 		Rewrite:        p.rewrite,
 		ModifyResponse: p.modify,
 		ErrorHandler:   p.failed,
-		FlushInterval:  -1, // streams must not wait for a full buffer
+		FlushInterval:  -1, // streams must not wait until a buffer is full
 		Transport:      sending(p.send),
 		ErrorLog:       log.New(io.Discard, "", 0), // it would quote the agent's data
 	}
@@ -88,25 +88,25 @@ func (p *Proxy) Retire() {
 // after the answer was read.
 const settled = time.Second
 
-// tidy is called at the end of a request. An HTTP/2 connection was not idle when Retire was called, and a request at
-// that moment makes the transport keep its connection.
+// tidy is called at the end of a request. An HTTP/2 connection with a request is not idle when Retire is called, and a
+// request at that moment makes the transport keep its connection.
 func (p *Proxy) tidy() {
 	if p.retired.Load() {
 		time.AfterFunc(settled, p.client.CloseIdle)
 	}
 }
 
-// ServeHTTP handles a request below Prefix. If the answer breaks off, it panics with http.ErrAbortHandler, so that the
-// caller notices.
+// ServeHTTP handles a request below Prefix. If the response breaks off, it panics with http.ErrAbortHandler, so that
+// the caller notices.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Service-Worker") != "" { // Service Workers section 4.1: a script for everything below a path
 		p.refuse(w, r, mapping.Errorf(mapping.Forbidden, mapping.CodeNotSupported,
-			"Service workers of an agent are not let through: they would answer in the bridge's place."))
+			"Service workers of an agent are not forwarded, since they would respond in the bridge's place."))
 		return
 	}
-	// Without full duplex, the server reads the rest of the body before the answer's first byte. An agent that answers
-	// early would wait for the rest. The transport, which also reads the body, would take its end for a failure and
-	// drop the agent's answer (net/http, Server and ReverseProxy).
+	// Without full duplex, the server reads the rest of the body before the response's first byte. An agent that
+	// responds early would wait for the rest. The transport, which also reads the body, would mistake its end for a
+	// failure and drop the agent's response (net/http, Server and ReverseProxy).
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
 	defer p.tidy()
 	r, c := begin(r)

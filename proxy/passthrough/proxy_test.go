@@ -77,7 +77,7 @@ func request(t *testing.T, method, url, body string) *http.Request {
 	return req
 }
 
-func TestTheAgentSeesItsOwnCredentialAndNoneOfTheCallers(t *testing.T) {
+func TestAgentReceivesOnlyItsOwnCredential(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }, func(c *config.Agent) {
@@ -124,7 +124,7 @@ func TestPathsQueriesAndBodiesPassAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAnswersKeepWhatIsTheAgentsToSay(t *testing.T) {
+func TestResponseHeadersAreFiltered(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -150,7 +150,7 @@ func TestAnswersKeepWhatIsTheAgentsToSay(t *testing.T) {
 	}
 }
 
-func TestForeignReferencesStay(t *testing.T) {
+func TestForeignReferencesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Query().Get("to"))
@@ -194,12 +194,12 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestAgentsThatDoNotAnswer(t *testing.T) {
+func TestUnresponsiveAgents(t *testing.T) {
 	t.Parallel()
 	c := config.DefaultAgent()
 	c.URL = "http://127.0.0.1:1"
 	if res, body := send(t, request(t, "GET", serve(t, c).URL+"/agents/legacy/upstream/x", "")); res.StatusCode != http.StatusBadGateway || strings.Contains(body, "127.0.0.1:1") {
-		t.Errorf("an agent that is away: %d %s", res.StatusCode, body)
+		t.Errorf("an unreachable agent: %d %s", res.StatusCode, body)
 	}
 	never := make(chan struct{})
 	defer close(never)
@@ -218,13 +218,14 @@ func TestAgentsThatDoNotAnswer(t *testing.T) {
 	if err == nil {
 		defer res.Body.Close()
 		if b, err := io.ReadAll(res.Body); err == nil {
-			t.Errorf("half an answer was passed on as whole: %q", b)
+			t.Errorf("half a response was forwarded as complete: %q", b)
 		}
 	}
 }
 
-// An agent may answer before it has read the body. The answer is forwarded at once, and the rest of the body after it.
-func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
+// An agent may respond before it has read the body. The response is forwarded at once, and the rest of the body after
+// it.
+func TestResponseIsForwardedBeforeTheBodyHasEnded(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {
 		out := http.NewResponseController(w)

@@ -15,13 +15,13 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestARetiredWayKeepsNoConnection checks that requests in progress finish, and that their connections are then closed,
+// TestRetiredProxyKeepsNoConnections checks that requests in progress finish, and that their connections are then closed,
 // too.
-func TestARetiredWayKeepsNoConnection(t *testing.T) {
+func TestRetiredProxyKeepsNoConnections(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		http2  bool
-		unused int // connections besides the used one
+		unused int // connections other than the one in use
 	}{
 		"HTTP/1.1": {false, 1}, "HTTP/2": {true, 0},
 	} {
@@ -77,7 +77,7 @@ func TestARetiredWayKeepsNoConnection(t *testing.T) {
 			closes(tt.unused)
 			release()
 			if body := <-whole; body != "whole" {
-				t.Errorf("what was under way is answered %q", body)
+				t.Errorf("the request in progress got %q", body)
 			}
 			closes(1)
 			send(t, request(t, "GET", srv.URL+"/agents/legacy/upstream/x", "")) // it arrived while the proxy was retired

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// rewrite turns our request into the agent's. Headers of one connection (RFC 9110 section 7.6.1) and the caller's
-// forwarding headers were removed before.
+// rewrite turns our request into the one for the agent. Headers of a single connection (RFC 9110 section 7.6.1) and the
+// caller's forwarding headers have already been removed.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	out := r.Out.URL
 	out.RawPath = strings.TrimPrefix(out.EscapedPath(), p.prefix)
@@ -46,7 +46,7 @@ func (p *Proxy) modify(res *http.Response) error {
 	return nil
 }
 
-// ours translates an agent's reference to itself for our callers. Other references stay.
+// ours translates an agent's reference to itself for our callers. Other references remain unchanged.
 func (p *Proxy) ours(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host != "" && (u.Host != p.target.Host || u.Scheme != "" && u.Scheme != p.target.Scheme) {

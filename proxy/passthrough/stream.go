@@ -7,7 +7,7 @@ import (
 
 const eventStream = "text/event-stream"
 
-// isStream reports whether an answer of this type is a stream of events or of JSON lines.
+// isStream reports whether a response of this type is a stream of events or of JSON lines.
 func isStream(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch kind {

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestTheProxyOfTheEnvironment checks that pass-through uses the proxy like other calls.
+// TestTheProxyOfTheEnvironment checks that pass-through uses the environment's proxy like other calls.
 func TestTheProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c := config.DefaultAgent()
@@ -63,9 +63,9 @@ func TestConnectionsAreKeptForAsMany(t *testing.T) {
 	}
 }
 
-// TestWhatMayChangeSomethingIsWrittenOnce covers net/http, which repeats a POST with an Idempotency-Key on a broken
-// connection.
-func TestWhatMayChangeSomethingIsWrittenOnce(t *testing.T) {
+// TestUnsafeRequestsAreSentOnce checks that a POST with an Idempotency-Key is not repeated, as net/http does after a
+// broken connection.
+func TestUnsafeRequestsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// Each process queries a stateful agent once about its schemas and graph. The answer is stored in the database and used
-// while the agent is unavailable. An opaque agent, and one that cannot describe itself, is described as the bridge
-// presents an opaque agent: a graph of one node. If an agent has never answered, the request fails.
+// Each process queries a stateful agent once for its schemas and graph. The answer is stored in the database and used
+// while the agent is unavailable. An agent that is opaque or cannot describe itself is presented as a graph of one
+// node. If an agent has never answered, the request fails.
 
-// maxFactDelay is how long to wait for an agent if there is something else to return, since chat pages show nothing
-// until then. Otherwise the wait is limited only by the client and the backend.
+// maxFactDelay is the maximum wait for an agent if there is something else to return. Chat pages show nothing until the
+// response arrives. Otherwise the wait is limited only by the client and the backend.
 const maxFactDelay = 5 * time.Second
 
-// factAnswers records the result of each query that this process has made to an agent. An agent that is connected
-// again, perhaps at another URL, is queried again. Safe for concurrent use.
+// factAnswers records the result of each query that this process has made to an agent. If an agent is connected again,
+// possibly at another URL, it is queried again. Safe for concurrent use.
 type factAnswers struct {
 	mu     sync.Mutex
 	byName map[string]agentAnswers
@@ -156,7 +156,7 @@ func askAgent(ctx context.Context, a *engine.Agent, ask factQuestion, hurry bool
 	}
 	body, err := ask(ctx, d)
 	if err == nil && !bytes.HasPrefix(body, []byte("{")) {
-		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %q describes itself by something else than an object.", a.Name)
+		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %q described itself with something other than a JSON object.", a.Name)
 	}
 	return body, err
 }

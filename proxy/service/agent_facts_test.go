@@ -8,7 +8,7 @@ import (
 )
 
 // Another server may now use the same name.
-func TestAnAgentThatIsDialledAgainIsAskedAgain(t *testing.T) {
+func TestReconnectedAgentIsQueriedAgain(t *testing.T) {
 	t.Parallel()
 	var a factAnswers
 	before, after := engine.NewAgent("a", config.DefaultAgent(), nil), engine.NewAgent("a", config.DefaultAgent(), nil)

@@ -21,7 +21,7 @@ func (s *Service) usesAgentItems() bool { return s.engine.Config().Store.Agent !
 func (s *Service) agentItems(ctx context.Context) (adapter.Items, error) {
 	name := s.engine.Config().Store.Agent
 	if !mapping.PrincipalOf(ctx).May(name) {
-		return nil, mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "The store is that of an agent that %q may not use (store.agent).", mapping.PrincipalOf(ctx).ID)
+		return nil, mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "The store belongs to an agent that %q may not use (store.agent).", mapping.PrincipalOf(ctx).ID)
 	}
 	agent, err := s.findAgent(ctx, name)
 	if err != nil {
@@ -35,10 +35,10 @@ func (s *Service) agentItems(ctx context.Context) (adapter.Items, error) {
 		return k.Items(), nil
 	}
 	return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-		"The store is that of agent %q (store.agent), which speaks %s and has none. Leave store.agent out for the bridge's own.", name, agent.Dialect())
+		"store.agent names agent %q, which speaks %s and has no store. Remove store.agent to use the bridge's own store.", name, agent.Dialect())
 }
 
-// reachAgentItems is agentItems after checking that the caller may access a namespace.
+// reachAgentItems is like agentItems, but first checks that the caller may access a namespace.
 func (s *Service) reachAgentItems(ctx context.Context, namespace []string, write bool) (adapter.Items, error) {
 	if err := item.CheckReach(ctx, namespace, write); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func visibleNamespace(ctx context.Context, prefix []string) (namespace []string,
 			names[i] = strings.Join(ns, "/")
 		}
 		return nil, false, mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace,
-			"%q may use several namespaces here, and an agent's store (store.agent) is searched below one at a time. Name one of them: %s.", who.ID, strings.Join(names, ", "))
+			"%q may use several namespaces here, but an agent's store (store.agent) can only be searched below one at a time. Name one of them: %s.", who.ID, strings.Join(names, ", "))
 	}
 }
 

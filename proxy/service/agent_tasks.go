@@ -30,6 +30,7 @@ type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
 	run    string // the agent's run whose checkpoints are read; "": all
+	ours   string // the bridge's id of that run
 	over   bool   // there are no more, or the agent cannot list them
 	read   map[taskKey]json.RawMessage
 }
@@ -88,8 +89,11 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 	}
 	ctx, stop := context.WithTimeout(ctx, maxTasksDelay-a.waited)
 	defer stop()
-	defer func(began time.Time) { a.waited += time.Since(began) }(time.Now())
+	defer func(began time.Time) { a.waited += a.s.store.Now().Sub(began) }(a.s.store.Now())
 	a.begin(ctx)
+	a.walks = slices.DeleteFunc(a.walks, func(w *taskWalk) bool { // a history of many runs does not hold and read all of them
+		return w.ours != "" && !slices.ContainsFunc(page, func(c mapping.Checkpoint) bool { return c.RunID == w.ours })
+	})
 	for _, w := range a.walks {
 		w.find(ctx, wanted, found)
 	}
@@ -98,7 +102,8 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 }
 
 // findOriginals finds the originals of past checkpoints that were copied from another thread. Each of that thread's
-// runs is read by its own walk, since the thread may have continued for a long time.
+// runs is read by its own walk, since the thread may have continued for a long time. The walk ends with the pages that
+// have checkpoints of the run.
 func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoint, wanted *wantedTasks, found map[string]json.RawMessage) {
 	wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool { return slices.Contains(wanted.ids[key], a.thread.Head) })
 	for _, c := range page {
@@ -115,7 +120,7 @@ func (a *agentTasks) findOriginals(ctx context.Context, page []mapping.Checkpoin
 		if copied == nil || err != nil {
 			continue
 		}
-		w := &taskWalk{copied: copied, run: l.RemoteRun, read: map[taskKey]json.RawMessage{}}
+		w := &taskWalk{copied: copied, run: l.RemoteRun, ours: c.RunID, read: map[taskKey]json.RawMessage{}}
 		a.walks = append(a.walks, w)
 		w.find(ctx, wanted, found)
 	}
@@ -157,7 +162,8 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further, at most twice.
+// find moves checkpoints from wanted to found, with their tasks. If some are missing, it reads further pages, at most
+// two.
 func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		wanted.keys = slices.DeleteFunc(wanted.keys, func(key taskKey) bool {
@@ -176,11 +182,14 @@ func (w *taskWalk) find(ctx context.Context, wanted *wantedTasks, found map[stri
 	}
 }
 
-// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest one of the step
-// that was not taken yet, because an older copy may have counted the same steps.
+// take returns the tasks of a checkpoint that was read. If the server names no runs, it takes the newest checkpoint of
+// that step that was not taken yet, because an older copy may have counted the same steps.
 func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	if tasks, ok = w.read[key]; ok || key.id != "" {
 		return tasks, ok
+	}
+	if w.run != "" { // only this run was requested, and the server named another
+		return nil, false
 	}
 	key.run = ""
 	tasks, ok = w.read[key]
@@ -188,7 +197,7 @@ func (w *taskWalk) take(key taskKey) (tasks json.RawMessage, ok bool) {
 	return tasks, ok
 }
 
-// readOn reads the next checkpoints of the copy.
+// readOn reads the next page of checkpoints of the copy.
 func (w *taskWalk) readOn(ctx context.Context, limit int) {
 	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, w.run, limit)
 	w.over = err != nil || len(list) < limit

@@ -35,8 +35,8 @@ func TestTasksOfAServerThatNamesNoRuns(t *testing.T) {
 		there []adapter.TasksAt
 		want  map[string]json.RawMessage
 	}{
-		"it names runs":        {[]adapter.TasksAt{at("new", 1, "one"), at("new", 0, "zero"), at("old", 1, "old")}, map[string]json.RawMessage{"n1": tasks("one"), "n0": tasks("zero"), "o1": tasks("old")}},
-		"it names none":        {[]adapter.TasksAt{at("", 1, "one"), at("", 0, "zero")}, map[string]json.RawMessage{"n1": tasks("one"), "n0": tasks("zero")}},
+		"it names the runs":    {[]adapter.TasksAt{at("new", 1, "one"), at("new", 0, "zero"), at("old", 1, "old")}, map[string]json.RawMessage{"n1": tasks("one"), "n0": tasks("zero"), "o1": tasks("old")}},
+		"it names no runs":     {[]adapter.TasksAt{at("", 1, "one"), at("", 0, "zero")}, map[string]json.RawMessage{"n1": tasks("one"), "n0": tasks("zero")}},
 		"it names other runs":  {[]adapter.TasksAt{at("theirs", 1, "one")}, map[string]json.RawMessage{}},
 		"it has the older one": {[]adapter.TasksAt{at("old", 1, "old")}, map[string]json.RawMessage{"o1": tasks("old")}},
 	} {

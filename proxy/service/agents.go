@@ -17,10 +17,10 @@ func (s *Service) findAgent(ctx context.Context, idOrName string) (*engine.Agent
 	return s.findAgentOr(ctx, idOrName, "There is no agent %q.")
 }
 
-// noAssistant is the beginning of the message of LangGraph's server, by which clients recognise the error.
+// noAssistant begins like the message of LangGraph's server, by which clients recognise the error.
 const noAssistant = "No assistant found for %q."
 
-// findAgentOr is findAgent with another message for an unknown name.
+// findAgentOr is like findAgent, with another message for an unknown name.
 func (s *Service) findAgentOr(ctx context.Context, idOrName, refusal string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
@@ -104,8 +104,8 @@ func (s *Service) storedAssistant(ctx context.Context, id string) (*mapping.Assi
 	return s.withTraits(&a), nil
 }
 
-// agentFilter returns the values of the two columns that a filter by agent matches: a configured agent under its own
-// id, or an assistant over any agent.
+// agentFilter returns the values that a filter by agent must match in the two columns: the name of a configured agent,
+// or the id of an assistant over any agent.
 func (s *Service) agentFilter(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
 	if name, ok := s.agentsByID()[id]; ok {

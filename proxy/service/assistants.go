@@ -65,7 +65,7 @@ func (s *Service) takenByAgent(ctx context.Context, name string, orGet bool) (ma
 }
 
 func errTaken(id string) error {
-	return mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already.", id)
+	return mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "Assistant %q already exists.", id)
 }
 
 // changeableAssistant returns an assistant that may be changed.
@@ -79,7 +79,7 @@ func (s *Service) changeableAssistant(ctx context.Context, id, doing string) (*m
 		return nil, err
 	}
 	return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Create an assistant with graph_id %q instead.",
+		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible. Create an assistant with graph_id %q instead.",
 		id, agent.Name, doing, agent.Name)
 }
 
@@ -124,8 +124,8 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
-// DeleteAssistant removes an assistant and, if threads is true, the threads it was used on. It returns Invalid for a
-// configured agent, which cannot be deleted.
+// DeleteAssistant removes an assistant and, if threads is true, the threads on which it was used. It returns Invalid
+// for a configured agent, which cannot be deleted.
 func (s *Service) DeleteAssistant(ctx context.Context, id string, threads bool) error {
 	a, err := s.changeableAssistant(ctx, id, "deleting")
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Service) DeleteAssistant(ctx context.Context, id string, threads bool) 
 	return s.deleteAssistantThreads(ctx, a.ID)
 }
 
-// deleteAssistantThreads removes the threads that an assistant was used on.
+// deleteAssistantThreads removes the threads on which an assistant was used.
 func (s *Service) deleteAssistantThreads(ctx context.Context, id string) error {
 	list, _, err := s.store.Threads.List(ctx, mapping.ThreadQuery{Metadata: rule.MadeForAssistant(id)})
 	for _, t := range list {
@@ -176,7 +176,7 @@ func (s *Service) SetAssistantVersion(ctx context.Context, idOrName string, vers
 	}
 	a, err := s.GetAssistant(ctx, idOrName)
 	if err == nil && version != a.Version {
-		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured, and has version 1 only.", idOrName, version)
+		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured and has only version 1.", idOrName, version)
 	}
 	return a, err
 }

@@ -70,7 +70,7 @@ func TestThreadKeepsTheConfigOfItsRuns(t *testing.T) {
 }
 
 // A principal sees no assistants over agents that it may not use.
-func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
+func TestAssistantOfAForbiddenAgent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a, err := b.CreateAssistant(t.Context(), adapter.AssistantRequest{Graph: "legacy"})

@@ -22,8 +22,8 @@ func (s *Service) ListCalls(ctx context.Context, ref adapter.RunRef) (adapter.Ke
 	return kept, err
 }
 
-// withholdCalls removes the bodies of calls that may contain items which the caller may not read: items passed to an
-// agent in the run, or in another run of its thread, since the agent may repeat them. It removes the namespaces from
+// withholdCalls removes the bodies of calls that may contain items the caller must not read. These are items passed to
+// an agent in the run or in another run of its thread, since the agent may repeat them. It removes the namespaces from
 // all calls.
 func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
 	who := mapping.PrincipalOf(ctx)
@@ -44,7 +44,7 @@ func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []
 	return nil
 }
 
-// toldBeyond reports whether items that the caller may not read were passed to an agent on the run's thread.
+// toldBeyond reports whether items that the caller must not read were passed to an agent on the run's thread.
 func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
 	run, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
@@ -138,7 +138,7 @@ func lastOf(list []adapter.AgentCall) int64 {
 	return 0
 }
 
-// numbered continues the numbers of calls after those before.
+// numbered renumbers calls to follow those before.
 func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
 	for i := range list {
 		list[i].N += before
@@ -148,7 +148,7 @@ func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
 
 func decodeCall(row store.RunCall) (c adapter.AgentCall, err error) {
 	if err = json.Unmarshal(row.Head, &c); err != nil {
-		return c, fmt.Errorf("a call that was kept: %w", err)
+		return c, fmt.Errorf("reading a stored call: %w", err)
 	}
 	c.N, c.Sent.Body, c.Received.Body = row.N, row.Sent, row.Received
 	return c, nil

@@ -150,3 +150,53 @@ func TestALongHistoryWaitsOnceForAStuckAgent(t *testing.T) {
 		}
 	})
 }
+
+// endlessTeller is a stuckTeller whose server answers at once, with as many other checkpoints as requested.
+type endlessTeller struct {
+	stuckTeller
+	reads map[string]int // by the agent's run
+}
+
+func (g *endlessTeller) TaskHistory(_ context.Context, _ adapter.Copy, _ *adapter.Fork, run string, limit int) ([]adapter.TasksAt, error) {
+	g.reads[run]++
+	list := make([]adapter.TasksAt, limit)
+	for i := range list {
+		list[i] = adapter.TasksAt{Checkpoint: fmt.Sprint(i), Step: i, Source: "loop", Tasks: raw(doneTask)}
+	}
+	return list, nil
+}
+
+// TestALongHistoryReadsEachOriginalRunWithItsPages checks that a run of the original is only read with the pages that
+// have its checkpoints, and that checkpoints of unnamed runs do not count as its own.
+func TestALongHistoryReadsEachOriginalRunWithItsPages(t *testing.T) {
+	t.Parallel()
+	b := servicetest.At(t, blank.DSN(t))
+	g := &endlessTeller{stuckTeller: stuckTeller{Agent: b.Graph}, reads: map[string]int{}}
+	b.Taker = g
+	b.Close()
+	b.Open(t)
+	g.Does(g.runs)
+	thread := ""
+	for range 20 {
+		run, _ := b.Start(t, t.Context(), adapter.RunRequest{ThreadID: thread, Agent: "graph", Input: raw(`{"messages":[]}`)})
+		thread = run.ThreadID
+	}
+	twin, err := b.CopyThread(t.Context(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := gathered(b.StateHistory(t.Context(), twin.ID, adapter.HistoryQuery{Tasks: true}))
+	if err != nil || len(list) < 400 || len(g.reads) < 20 {
+		t.Fatalf("%d states and %d runs, %v", len(list), len(g.reads), err)
+	}
+	for run, n := range g.reads {
+		if n > 4 { // twice for each of two pages
+			t.Errorf("%s was read %d times", run, n)
+		}
+	}
+	for _, st := range list {
+		if tasks := rawjson.ElementsOf(st.Tasks); len(tasks) > 0 && !rawjson.IsNull(rawjson.Get(tasks[0], "result")) {
+			t.Fatalf("the state %s has the result of another run", st.Values)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (s *Service) CreateCron(ctx context.Context, n adapter.CronRequest) (mappin
 }
 
 // fillCron sets the fields of a cron from a request. It plans the run once, so that a run that could never start is
-// refused now.
+// refused immediately.
 func (s *Service) fillCron(ctx context.Context, c *mapping.Cron, n adapter.CronRequest) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	run := n.Run
@@ -116,8 +116,8 @@ func (s *Service) checkCronThread(ctx context.Context, cr mapping.Cron) error {
 	_, err := s.store.Threads.Get(ctx, cr.ThreadID)
 	if notFound(err) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound,
-			"The key %q, which made this cron, may not see thread %s any more: an agent has worked on it that the key may not use. "+
-				"Make the cron on another thread, or with a key that may use all of the thread's agents.", cr.Owner, cr.ThreadID)
+			"The key %q, which created this cron, can no longer see thread %s because an agent that the key may not use has worked on it. "+
+				"Create the cron on another thread, or with a key that may use all of the thread's agents.", cr.Owner, cr.ThreadID)
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func (w *witness) deed() *mapping.AuditRecord {
 }
 
 // Each tick is recorded once, with the cron, the run and its thread, for the key that created the cron.
-func TestTheRunOfACronIsTold(t *testing.T) {
+func TestRunOfACronIsAudited(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{}, config.Key{ID: "alice", Key: "alice-0123456789abcdef"})
@@ -190,7 +190,7 @@ func (w *clockwork) want(t *testing.T, n int, when string) {
 	}
 }
 
-func TestCronMakesARunAtEveryTick(t *testing.T) {
+func TestCronCreatesARunAtEveryTick(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -218,7 +218,7 @@ func TestCronMakesARunAtEveryTick(t *testing.T) {
 	})
 }
 
-func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
+func TestCronSurvivesARestartAndCatchesUpOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -240,7 +240,7 @@ func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
 	})
 }
 
-func TestCronThreadsGoUnlessTheyAreKept(t *testing.T) {
+func TestThreadsOfCronsAreDeletedUnlessKept(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -328,7 +328,7 @@ func TestCronIsChanged(t *testing.T) {
 	})
 }
 
-func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
+func TestCronIsRefusedIfItsRunsWouldBe(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -351,7 +351,7 @@ func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
 			}
 		}
 		if _, total, err := w.SearchCrons(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
-			t.Errorf("%d crons were stored, %v", total, err)
+			t.Errorf("%d crons were stored although all were invalid, %v", total, err)
 		}
 	})
 }
@@ -385,9 +385,10 @@ func TestCronsOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread, nor do the
-// ticks of their crons, even after the key was removed. Keys that may use it, and a bridge without keys, continue.
-func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
+// Another agent works on the thread of a cron. Keys that may not use that agent no longer see the thread. Neither do
+// the ticks of their crons, even after the key has been removed. Keys that may use it, and a bridge without keys,
+// continue.
+func TestCronStopsIfItsKeyLosesAccess(t *testing.T) {
 	t.Parallel()
 	whole := config.Key{ID: "whole"}
 	for name, c := range map[string]struct {
@@ -395,12 +396,12 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 		keys  []config.Key // at the time of the tick
 		stops bool
 	}{
-		"a key for one agent":            {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
-		"a key for both agents":          {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a", "b"}}}, false},
-		"a key for all":                  {"whole", []config.Key{whole}, false},
-		"a key that is there no more":    {"limited", []config.Key{whole}, true},
-		"a key of another tenant by now": {"limited", []config.Key{whole, {ID: "limited", Tenant: "t"}}, true},
-		"without keys":                   {"", nil, false},
+		"a key for one agent":                    {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a"}}}, true},
+		"a key for both agents":                  {"limited", []config.Key{whole, {ID: "limited", Agents: []string{"a", "b"}}}, false},
+		"a key for all":                          {"whole", []config.Key{whole}, false},
+		"a key that was removed":                 {"limited", []config.Key{whole}, true},
+		"a key that has moved to another tenant": {"limited", []config.Key{whole, {ID: "limited", Tenant: "t"}}, true},
+		"without keys":                           {"", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -441,7 +442,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 }
 
 // The run is part of the tick's trace, though no client requested it.
-func TestARunOfATickIsBelowIt(t *testing.T) {
+func TestSpanOfACronsRunIsBelowItsTick(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		unsent, err := trace.Read([]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=always_off"})
@@ -462,7 +463,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 }
 
 // A process that dies between creating a tick's run and recording it leaves the tick to be served again.
-func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
+func TestCronTickServedTwiceCreatesOneRun(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})

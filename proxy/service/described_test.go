@@ -48,7 +48,7 @@ func fails(code string) func(context.Context) (mapping.Schemas, error) {
 }
 
 // The schemas of the graph that represents a task/step agent are used only if an agent cannot provide its own.
-func TestSchemasAreTheAgentsOwn(t *testing.T) {
+func TestSchemasComeFromTheAgent(t *testing.T) {
 	t.Parallel()
 	type saying = func(context.Context) (mapping.Schemas, error)
 	const invented = "invented"
@@ -57,13 +57,13 @@ func TestSchemasAreTheAgentsOwn(t *testing.T) {
 		want []string // titles, invented, or the code of an error
 		took time.Duration
 	}{
-		"a slow agent is waited for":                 {[]saying{after(time.Minute, "own")}, []string{"own"}, time.Minute},
-		"one that cannot tell":                       {[]saying{fails(mapping.CodeNotSupported)}, []string{invented}, 0},
-		"one that is away":                           {[]saying{fails(mapping.CodeUpstreamUnreachable)}, []string{mapping.CodeUpstreamUnreachable}, 0},
-		"one that refuses to say":                    {[]saying{fails(mapping.CodeUpstreamError)}, []string{mapping.CodeUpstreamError}, 0},
-		"one that is known and away":                 {[]saying{after(0, "own"), fails(mapping.CodeUpstreamUnreachable)}, []string{"own", "own"}, 0},
-		"one that is known and slow":                 {[]saying{after(0, "old"), after(time.Minute, "new")}, []string{"old", "old"}, 5 * time.Second},
-		"one that could not tell before and is slow": {[]saying{fails(mapping.CodeNotSupported), after(time.Minute, "own")}, []string{invented, invented}, 5 * time.Second},
+		"a slow agent":                                       {[]saying{after(time.Minute, "own")}, []string{"own"}, time.Minute},
+		"an agent that cannot describe itself":               {[]saying{fails(mapping.CodeNotSupported)}, []string{invented}, 0},
+		"an unreachable agent":                               {[]saying{fails(mapping.CodeUpstreamUnreachable)}, []string{mapping.CodeUpstreamUnreachable}, 0},
+		"an agent that refuses":                              {[]saying{fails(mapping.CodeUpstreamError)}, []string{mapping.CodeUpstreamError}, 0},
+		"a known agent that is unreachable":                  {[]saying{after(0, "own"), fails(mapping.CodeUpstreamUnreachable)}, []string{"own", "own"}, 0},
+		"a known agent that is slow":                         {[]saying{after(0, "old"), after(time.Minute, "new")}, []string{"old", "old"}, 5 * time.Second},
+		"a slow agent that could not describe itself before": {[]saying{fails(mapping.CodeNotSupported), after(time.Minute, "own")}, []string{invented, invented}, 5 * time.Second},
 	} {
 		path := blank.File(t) // a bubble's clock stops while a server is connected
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package service implements adapter.Service over the engine, the event log and the store. The bridge creates it, and
-// faces and the inspector use it. It knows nothing of dialects and HTTP, and calls agents only through the engine or
+// faces and the inspector use it. It does not depend on dialects or HTTP and calls agents only through the engine or
 // their backends. It turns neutral requests into runs, states, steps, items and artifacts, and refuses unsupported
 // requests with the reason.
 //
@@ -15,11 +15,11 @@
 //
 // # Agents and assistants
 //
-// A configured agent is an assistant that cannot be changed. POST /assistants creates further ones over it: rows of the
-// store, scoped by tenant, with each version stored in full. When a run is planned, its request is merged onto its
-// assistant: config, configurable and context member by member, metadata below that of the thread. The run keeps the
-// result, so an assistant may change or be deleted while its runs wait, and its runs and threads remain when it is
-// deleted. A cron reads its assistant at each tick and is deleted with it.
+// A configured agent is an assistant that cannot be changed. POST /assistants creates further ones over it. They are
+// rows of the store, scoped by tenant, and each version is stored in full. When a run is planned, its request is merged
+// onto its assistant: config, configurable and context member by member, metadata below that of the thread. The run
+// keeps the result, so an assistant may change or be deleted while its runs wait, and its runs and threads remain when
+// it is deleted. A cron reads its assistant at each tick and is deleted with it.
 //
 // A thread/run agent's description of itself (schemas, graph) is stored in the database and used while the agent is
 // unavailable or takes more than five seconds. Until the agent has answered once, the bridge describes a graph of one

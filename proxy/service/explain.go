@@ -51,7 +51,8 @@ func (s *Service) webhookState(ctx context.Context, runID string) (*adapter.Webh
 	return w, nil
 }
 
-// explainPending checks the time first, then the runs before it, then an update of its thread's state, then the agent.
+// explainPending checks the time first, then earlier runs on the thread, then an update of the thread's state, then the
+// agent.
 func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 	used, slots := s.slotsOf(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
@@ -59,19 +60,19 @@ func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 	switch {
 	case wait > 0 && !makesRoom:
 		e.Reason, e.Delayed = adapter.ReasonDelayed, &adapter.DelayedReason{Due: st.Run.RunAfter, AfterSeconds: wait.Seconds()}
-		e.Message = fmt.Sprintf("It was asked to start later: in %s.", wait.Round(time.Second))
+		e.Message = fmt.Sprintf("It is scheduled to start in %s.", wait.Round(time.Second))
 	case st.Ahead > 0:
 		e.Reason, e.Queue = adapter.ReasonQueue, &adapter.QueueReason{Place: st.Ahead, Before: queued(st.Before)}
-		e.Message = fmt.Sprintf("%d runs are before it on its thread, first run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
+		e.Message = fmt.Sprintf("%d runs come before it on its thread, starting with run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
 	case st.Update != "":
 		e.Reason, e.Update = adapter.ReasonUpdate, &adapter.UpdateReason{Owner: st.Update, Here: st.Update == st.Owner}
-		e.Message = "An update of its thread's state is being sent to an agent. The run starts when the agent has answered, or when the lease of the bridge that sends it has expired."
+		e.Message = "An update of its thread's state is being sent to an agent. The run starts once the agent has answered or the lease of the bridge that sends it has expired."
 	case used >= slots:
 		name := "agents." + st.Run.Agent + ".concurrency"
 		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Earlier + 1}
-		e.Message = fmt.Sprintf("Agent %s has as many runs at a time as it may (%s: %d).", st.Run.Agent, name, slots)
+		e.Message = fmt.Sprintf("Agent %s is already executing as many runs as it may (%s: %d).", st.Run.Agent, name, slots)
 	default:
-		e.Reason, e.Message = adapter.ReasonStarting, "Nothing is before it: a bridge is about to start it."
+		e.Reason, e.Message = adapter.ReasonStarting, "Nothing blocks it; a bridge is about to start it."
 	}
 }
 
@@ -97,7 +98,7 @@ func (s *Service) explainRunning(e *adapter.Explanation, st store.RunSummary) {
 			p.Until = p.Since.Add(a.Config.Stepping.Idle)
 		}
 		e.Reason, e.Parked = adapter.ReasonParked, p
-		e.Message = fmt.Sprintf("It waits for a client to ask for step %d.", p.Step)
+		e.Message = fmt.Sprintf("It is waiting for a client to request step %d.", p.Step)
 		return
 	}
 	e.Lease = &adapter.LeaseReason{Owner: st.Holder, Here: st.Here}
@@ -105,18 +106,18 @@ func (s *Service) explainRunning(e *adapter.Explanation, st store.RunSummary) {
 		e.Lease.Until = &st.Until
 	}
 	if st.Holder == "" || !st.Until.IsZero() && !st.Until.After(st.Now) {
-		e.Reason, e.Message = adapter.ReasonLease, "The bridge that executed it is gone or silent. Another one takes it over."
+		e.Reason, e.Message = adapter.ReasonLease, "The bridge that executed it is gone or not responding. Another one will take it over."
 		return
 	}
 	up := &adapter.UpstreamReason{Step: st.Steps + 1, Since: st.Last.At, Attempt: st.Run.Attempt}
 	e.Reason, e.Upstream = adapter.ReasonUpstream, up
-	e.Message = fmt.Sprintf("It waits for agent %s: nothing has come of step %d for %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
+	e.Message = fmt.Sprintf("It is waiting for agent %s, which has sent nothing for step %d in the last %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
 }
 
 func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	if open, ok := unanswered(st); ok {
 		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
-		e.Message = "It has stopped to be answered: start a run with the answer on its thread, or fetch its task's next step."
+		e.Message = "It is waiting for an answer. Start a run with the answer on its thread, or request the next step of its task."
 		return nil
 	}
 	e.Reason, e.Finished = adapter.ReasonFinished, &adapter.FinishedReason{EndedAt: st.Run.EndedAt}
@@ -128,7 +129,7 @@ func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	return err
 }
 
-// unanswered returns the open questions of a run. A run that was stopped before or after a node has no question, but
+// unanswered returns the open questions of a run. A run that was stopped before or after a node has no question but
 // still waits.
 func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome

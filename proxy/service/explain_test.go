@@ -10,7 +10,7 @@ import (
 )
 
 // States that no client can cause: a run without a holder, and one that the dispatcher has not seen yet.
-func TestExplainWhatABridgeLeftBehind(t *testing.T) {
+func TestExplainRunsOfADeadBridge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for reason, claim := range map[adapter.Reason]bool{adapter.ReasonStarting: false, adapter.ReasonLease: true} {

@@ -7,16 +7,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// headRetries limits the attempts of a read with several queries that concurrent writes invalidate.
+// headRetries limits how often a read with several queries is repeated because of concurrent writes.
 const headRetries = 8
 
-// stateReader reads the state at a checkpoint: eventlog.Log for one thread, eventlog.Listing for many in turn.
+// stateReader reads the state at a checkpoint: eventlog.Log for one thread, eventlog.Listing for several, one at a
+// time.
 type stateReader interface {
 	Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error)
 }
 
-// readHead returns the state at a thread's head and the thread at that time: if the head was rolled back after the
-// thread was read, the thread is read again. It returns NotFound if the thread was deleted.
+// readHead returns the state at a thread's head and the thread at that time. If the head was rolled back after the
+// thread was read, it reads the thread again. It returns NotFound if the thread was deleted.
 func (s *Service) readHead(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
 	return s.readHeadWith(ctx, t, s.log)
 }

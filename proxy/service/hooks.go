@@ -62,7 +62,7 @@ func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	}
 	switch {
 	case len(h.ID) > maxHookText || !mapping.IsText(h.ID):
-		return h, badHook("The id of a hook must be a text of at most %d bytes.", maxHookText)
+		return h, badHook("The id of a hook must be a string of at most %d bytes.", maxHookText)
 	case len(h.URL) > maxHookText || len(h.Token) > maxHookText || len(h.Credentials) > maxHookText:
 		return h, badHook("The URL and the secrets of a hook must have at most %d bytes each.", maxHookText)
 	case len(h.Fires) == 0:
@@ -70,13 +70,13 @@ func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	}
 	for _, status := range h.Fires {
 		if !slices.Contains(mapping.TaskStatuses(), status) {
-			return h, badHook("No task has the status %q. A hook is fired by some of %v.", status, mapping.TaskStatuses())
+			return h, badHook("There is no task status %q. Use one or more of %v.", status, mapping.TaskStatuses())
 		}
 	}
 	return h, nil
 }
 
-// maxHookText is the maximum size of each text of a hook, in bytes.
+// maxHookText is the maximum size of each string of a hook, in bytes.
 const maxHookText = 2048
 
 func badHook(format string, args ...any) error {

@@ -17,7 +17,7 @@ func keyOfRun(ctx context.Context, n *adapter.RunRequest) store.IdempotencyKey {
 	return store.NewIdempotencyKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
 }
 
-// askedOf returns the part of a request that is equal in repeated requests.
+// askedOf returns the part of a request that must be the same in a repeated request.
 func askedOf(n *adapter.RunRequest) any {
 	if n.Request != nil {
 		return n.Request

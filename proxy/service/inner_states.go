@@ -19,8 +19,8 @@ type agentCopy struct {
 	at adapter.Fork // the checkpoint by which the copy was found
 }
 
-// mostCopies limits the copies of a thread that are queried for the state of an inner graph. An agent that received a
-// new copy keeps the old one, with the inner graphs of earlier runs.
+// mostCopies limits the copies of a thread that are queried for the state of an inner graph. After an agent has
+// received a new copy, it keeps the old one with the inner graphs of earlier runs.
 const mostCopies = 8
 
 // copyAt returns the copy that has a checkpoint of a thread. It returns nil if the checkpoint was not created by an
@@ -48,7 +48,7 @@ func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkp
 }
 
 // originalCheckpoint returns the checkpoint as the agent knows it. A run that answers a question reports the checkpoint
-// from which it continues again, which is stored as a separate checkpoint.
+// from which it continues once more, and that is stored as a separate checkpoint.
 func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
 	for c.RunID != "" && c.Remote == "" && c.Parent != "" {
 		before, err := s.store.States.Checkpoint(ctx, t.ID, c.Parent)
@@ -63,15 +63,15 @@ func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c ma
 	return c, nil
 }
 
-// repeats reports whether a checkpoint is its predecessor, reported again by another run. The steps of a graph always
-// increase.
+// repeats reports whether a checkpoint is its predecessor, reported again by another run. The step numbers of a graph
+// always increase.
 func repeats(c, before mapping.Checkpoint) bool {
 	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
 
 // linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It returns the zero Link if no agent
 // created the checkpoint. If past is true, a checkpoint that was copied from another thread is also searched there. The
-// newest one is not, since each thread continues it separately.
+// newest checkpoint is not searched there, since each thread continues it separately.
 func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, past bool) (mapping.Link, error) {
 	if c.RunID == "" { // created by an update, possibly through an agent
 		return s.linkTo(ctx, t, c.RemoteThread)
@@ -85,7 +85,7 @@ func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapp
 		return l, err
 	case l.Remote == "" && !isStep(c):
 		return l, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
-			"No agent has a copy of this thread: the run that made this state is another thread's, or is gone. The states of graphs within the agent's graph were there alone.")
+			"No agent has a copy of this thread: the run that created this state belongs to another thread or was removed. Only that copy had the states of graphs within the agent's graph.")
 	}
 	l.Remote = cmp.Or(c.RemoteThread, l.Remote)
 	return l, nil
@@ -95,7 +95,7 @@ func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapp
 // agent.
 func isStep(c mapping.Checkpoint) bool { return slices.Equal(c.Next, []string{rule.StepNode}) }
 
-// linkTo returns the thread's link to an agent's thread, or zero.
+// linkTo returns the thread's link to an agent's thread, or the zero Link.
 func (s *Service) linkTo(ctx context.Context, t mapping.Thread, remote string) (mapping.Link, error) {
 	if remote == "" {
 		return mapping.Link{}, nil
@@ -130,7 +130,7 @@ func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link
 	return &agentCopy{CopyReader: r, of: of}, nil
 }
 
-// copiesOf iterates over the copies of a thread: first that of its newest state, then the others, newest first.
+// copiesOf iterates over the copies of a thread: first the one with its newest state, then the others, newest first.
 func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*agentCopy, error] {
 	return func(yield func(*agentCopy, error) bool) {
 		c, err := s.store.States.Checkpoint(ctx, t.ID, t.Head)
@@ -162,12 +162,17 @@ func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*age
 // if a query failed.
 func firstCopy[T any](ctx context.Context, s *Service, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
 	var failed error
+	away := map[string]bool{} // agents that did not answer; each request would wait for as long again
 	for c, err := range s.copiesOf(ctx, t) {
 		var got T
 		found := false
 		if err == nil {
+			if away[c.of.Agent] {
+				continue
+			}
 			c.of.Checkpoint = "" // that id belongs to the root graph
 			got, found, err = ask(c)
+			away[c.of.Agent] = mapping.Classify(err).Code == mapping.CodeUpstreamUnreachable
 		}
 		if found {
 			return got, nil
@@ -202,7 +207,7 @@ func (s *Service) InnerStateHistory(ctx context.Context, threadID string, at ada
 func (s *Service) UpdateInnerState(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	if u.IdempotencyKey != "" {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"An update of a graph within the agent's graph is not remembered under an Idempotency-Key: the bridge keeps nothing of it. Send it without, and read the state if its answer is lost.")
+			"The bridge stores nothing about an update of a graph within the agent's graph, so it cannot recognise a repeated Idempotency-Key. Send the update without the key, and read the state if the response is lost.")
 	}
 	return s.updater.UpdateInner(ctx, threadID, at, u)
 }

@@ -61,7 +61,8 @@ func (s *Service) repeatedInteraction(ctx context.Context, n adapter.Interaction
 	return said, true, err
 }
 
-// interactionMade returns an interaction by the id of what it created: a task, the run of an answer, or its own id.
+// interactionMade returns an interaction by the id of the object that it created (a task, or the run of an answer) or
+// by its own id.
 func (s *Service) interactionMade(ctx context.Context, n adapter.InteractionRequest, id string) (rule.Interaction, error) {
 	task, err := s.store.Tasks.Get(ctx, id)
 	if !notFound(err) {
@@ -105,7 +106,7 @@ func says(n adapter.InteractionRequest) bool {
 }
 
 func errNothingSaid() error {
-	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "input must be a text that is not empty.")
+	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "input must be a non-empty string.")
 }
 
 // addMessage appends a message to the topic's state without creating a task.
@@ -133,7 +134,7 @@ func errTopicBusy(err error) error {
 		return err
 	}
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
-		"A task of this topic has been begun and has not ended. Ask for its steps up to the last one, or cancel it, and say this again.")
+		"A task of this topic has not ended yet. Request its steps up to the last one, or cancel it, and then send this message again.")
 	e.Detail = known.Detail
 	return e
 }
@@ -154,7 +155,7 @@ func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter
 		return said, false, err
 	}
 	defer lock.Release()
-	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // made while waiting for the lock
+	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // created while waiting for the lock
 		return said, done, err
 	}
 	run, ok, err := lock.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
@@ -202,7 +203,7 @@ func (s *Service) GetInteraction(ctx context.Context, ref adapter.TopicRef, id s
 	}
 	i := slices.IndexFunc(all, func(said rule.Interaction) bool { return said.ID == id })
 	if i < 0 {
-		return rule.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
+		return rule.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "Topic %[2]q has no interaction %[1]q.", id, ref.ID)
 	}
 	return all[i], s.withInteractionFiles(ctx, ref.ID, all[i:i+1])
 }

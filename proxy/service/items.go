@@ -73,7 +73,7 @@ func (s *Service) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq
 		return s.searchAgentItems(ctx, q)
 	}
 	if q.SortBy == "" && q.Query == "" {
-		q.SortBy = mapping.SortByUpdated // as in LangGraph's stores
+		q.SortBy = mapping.SortByUpdated // like LangGraph's stores
 	}
 	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: s.store.Items.Refreshes(q.RefreshTTL), Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {

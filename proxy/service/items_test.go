@@ -18,8 +18,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// An item with a ttl expires if it is not read for that long. A read without refresh does not extend it.
-func TestItemsGoAtTheirTime(t *testing.T) {
+// An item with a TTL expires if it is not read for that long. A read without refresh does not extend it.
+func TestItemsExpireOnTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
@@ -90,8 +90,8 @@ func TestItemsAreListedNewestFirst(t *testing.T) {
 	})
 }
 
-// An item's times come from the database's clock, whatever the machine's clock is.
-func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
+// An item's times come from the database's clock, regardless of the machine's clock.
+func TestItemsUseTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
 		at := time.Now().Add(ahead).UTC()

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// those completes the entries of a list, each with its own query, and skips entries that have been deleted.
+// those completes the entries of a list with one query for each, and skips entries that have been deleted.
 func those[T, R any](list iter.Seq2[T, error], complete func(T) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		for one, err := range list {

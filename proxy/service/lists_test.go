@@ -14,7 +14,7 @@ import (
 
 // C9: lists that are read while runs are rolled back or threads deleted show what exists. After a restart the states
 // are read from the database.
-func TestListsBesideRollbacksAndDeletes(t *testing.T) {
+func TestListsDuringRollbacksAndDeletes(t *testing.T) {
 	t.Parallel()
 	t.Run("rollbacks", func(t *testing.T) {
 		t.Parallel()
@@ -53,7 +53,7 @@ func entries[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 }
 
 // C9: a thread that is deleted during a search is skipped.
-func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
+func TestThreadDeletedDuringASearch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := map[string]bool{}
@@ -139,7 +139,7 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 }
 
 // C9: a client that reads a thread during a rollback on another replica sees the state before or after it.
-func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
+func TestReadsDuringRollbacksOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
 	here, there, ctx := all[0], all[1], t.Context()

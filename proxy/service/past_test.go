@@ -9,7 +9,7 @@ import (
 )
 
 // The log records for each run the names of the items passed to its agent, and nothing for a run without items.
-func TestWhatAgentsWereToldOfTheStoreIsKept(t *testing.T) {
+func TestItemsPassedToAgentsAreRecorded(t *testing.T) {
 	t.Parallel()
 	b, _ := recalling(t, 4)
 	b.Legacy.Does(servicetest.Lockstep(1))

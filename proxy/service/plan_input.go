@@ -34,8 +34,8 @@ func (p *runPlan) readInput(context.Context) (err error) {
 	return p.checkFiles()
 }
 
-// checkMessages limits the number of messages before they are normalised, since a message of three bytes becomes one of
-// 150.
+// checkMessages limits the number of messages before they are normalised, since a message of 3 bytes becomes one of 150
+// bytes.
 func (p *runPlan) checkMessages(input, further json.RawMessage) error {
 	var own json.RawMessage
 	if len(input) > 0 && input[0] == '{' {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
-// readOptions converts the request's options to those of the run, and refuses by name those that the agent does not
-// support.
+// readOptions converts the request's options to those of the run. It refuses options that the agent does not support,
+// and names them.
 func (p *runPlan) readOptions(ctx context.Context) error {
 	n := p.req
 	p.out.Run.Options = mapping.RunOptions{
@@ -56,7 +56,7 @@ func (p *runPlan) readCommand(context.Context) error {
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if !p.traits.Exposes.ReportsState() {
-			return refuse("command.update is not supported before %s. Change the thread's state first, with POST /threads/{thread_id}/state.", p.traits.Kind)
+			return refuse("command.update is not supported by %s. Change the thread's state first, with POST /threads/{thread_id}/state.", p.traits.Kind)
 		}
 		o.Update = c.Update
 	}
@@ -84,11 +84,11 @@ func (p *runPlan) readGoto() error {
 		return nil
 	}
 	if !p.traits.Exposes.ReportsState() && !rule.IsEnd(c.Goto) {
-		return refuse("command.goto is not supported before %s, which shows no nodes to go to, except for %q. Send input or command.resume.",
+		return refuse("command.goto is not supported by %s, which exposes no nodes, except for %q. Send input or command.resume.",
 			p.traits.Kind, rule.EndNode)
 	}
 	if !p.traits.Exposes.ReportsState() && !rule.AnswersNothing(c.Resume) {
-		return refuse("command.goto %q drops the question that command.resume answers. Send one of them.", rule.EndNode)
+		return refuse("command.goto %q drops the question that command.resume answers. Send only one of them.", rule.EndNode)
 	}
 	o.Goto = c.Goto
 	return nil
@@ -103,14 +103,14 @@ func (p *runPlan) readApproval(context.Context) error {
 	}
 	for _, name := range o.InterruptBefore {
 		if name != "*" && name != "tools" {
-			return refuse("interrupt_before names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
+			return refuse("interrupt_before names node %q, but agent %s exposes no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
 				name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalAsk
 	}
 	for _, name := range o.InterruptAfter {
 		if name != "*" {
-			return refuse("interrupt_after names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", name, p.agent.Name)
+			return refuse("interrupt_after names node %q, but agent %s exposes no nodes. Use \"*\" to stop after every step.", name, p.agent.Name)
 		}
 		o.Approval = mapping.ApprovalStep
 	}
@@ -124,7 +124,7 @@ func (p *runPlan) readCheckpoint(ctx context.Context) error {
 		return nil
 	}
 	if p.out.Thread != nil { // the thread is created with the run
-		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
+		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is new.", id)
 	}
 	if _, err := p.s.store.States.At(ctx, p.out.Run.ThreadID, id); err != nil {
 		return err
@@ -151,10 +151,10 @@ func (p *runPlan) refuseStrategy(format string, args ...any) error {
 }
 
 // checkConcurrent refuses a concurrent run if its agent's configuration does not allow it, or if it would move the head
-// into which the other runs merge.
+// into which other runs merge their changes.
 func (p *runPlan) checkConcurrent() error {
 	if !p.agent.Config.AllowConcurrent {
-		return p.refuseStrategy("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+		return p.refuseStrategy("multitask_strategy concurrent is disabled for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
 			p.agent.Name, p.agent.Name)
 	}
 	if p.out.Run.Options.Checkpoint != "" {
@@ -185,9 +185,9 @@ func (p *runPlan) limitSteps(context.Context) error {
 	return nil
 }
 
-// answerParent handles a call that a resumed parent graph repeats: the graph sends its node's input again, which a
-// stateful agent waiting for an answer ignores. For an opaque agent the call becomes an answer. Without an open
-// question it is an ordinary run.
+// answerParent handles a call that a resumed parent graph repeats. The graph sends its node's input again, and a
+// stateful agent that waits for an answer ignores that input. For an opaque agent the call becomes an answer. Without
+// an open question it is an ordinary run.
 func (p *runPlan) answerParent() error {
 	open := p.thread.Interrupts
 	if p.req.ParentAnswers == nil || p.traits.Exposes.ReportsState() || len(open) == 0 {

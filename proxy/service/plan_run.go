@@ -51,13 +51,13 @@ func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.S
 		return nil, err
 	}
 	if named != nil && named.Agent != agent.Name {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of agent %s, not of %s.", named.ID, named.Agent, agent.Name)
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q belongs to agent %s, not to %s.", named.ID, named.Agent, agent.Name)
 	}
 	p := &runPlan{s: s, agent: agent, assistant: assistant, req: n, named: named}
 	return p.plan(ctx)
 }
 
-// PlanTaskRun is planRun for a run of a task. Package stepping calls it.
+// PlanTaskRun is like planRun for a run of a task. Package stepping calls it.
 func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
 	p := &runPlan{s: s, agent: agent, assistant: s.configuredAssistant(agent), req: &n, task: task}
 	return p.plan(ctx)
@@ -111,8 +111,8 @@ func (p *runPlan) layOut(who mapping.Principal) {
 	}
 }
 
-// strategy returns the strategy of the request, of the agent's configuration, or the default of the request's flavour,
-// in this order.
+// strategy returns the strategy in the request, else the one in the agent's configuration, else the default of the
+// request's flavour.
 func (p *runPlan) strategy() mapping.Strategy {
 	switch set := p.agent.Config.Multitask; {
 	case p.req.Multitask != "":
@@ -133,8 +133,8 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 	return nil
 }
 
-// setTask sets the task's properties of the run. A run without a task begins a new one, unless it resumes another run
-// (resolveTask).
+// setTask sets the run's properties that depend on its task. A run without a task begins a new one, unless it resumes
+// another run (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
 	if p.named != nil { // set before the input is read: the ids of its messages depend on it (engine.InputIDBase)

@@ -33,10 +33,10 @@ func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*na
 		return nil, err
 	}
 	if n.ThreadID != "" && n.ThreadID != task.ThreadID {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is one of thread %s, not of %s.", task.ID, task.ThreadID, n.ThreadID)
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q belongs to thread %s, not to %s.", task.ID, task.ThreadID, n.ThreadID)
 	}
 	if n.ThreadName != "" && n.ThreadName != task.ThreadName {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q is not one of a thread named %q.", task.ID, n.ThreadName)
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Task %q does not belong to a thread named %q.", task.ID, n.ThreadName)
 	}
 	n.ThreadName, n.ThreadID, n.Agent = "", task.ThreadID, cmp.Or(n.Agent, task.Agent)
 	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Limit: 1})
@@ -50,9 +50,9 @@ func (s *Service) findNamedTask(ctx context.Context, n *adapter.RunRequest) (*na
 	return named, err
 }
 
-// resumeTarget returns the run that an answer belongs to: the newest of the task named in the request, otherwise the
-// agent's newest run that asked the questions named in the answer, or any open question if it names none. Without such
-// a run it is the agent's newest run.
+// resumeTarget returns the run to which an answer belongs. If the request names a task, that is the task's newest run.
+// Otherwise it is the agent's newest run that asked the questions named in the answer, or any open question if the
+// answer names none. If there is no such run, it is the agent's newest run.
 func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	if p.named != nil {
 		return &p.named.newest, nil
@@ -91,13 +91,14 @@ func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (li
 	return list, nil
 }
 
-// questionsOf returns the open questions of a run, including those without a known run, which older versions wrote.
+// questionsOf returns the open questions of a run, including questions without a known run, as written by older
+// versions.
 func (p *runPlan) questionsOf(r *mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
-// checkOneAsker refuses an answer to questions of several runs, since no run could accept it, and an answer without a
-// question's name if several runs of the agent wait.
+// checkOneAsker refuses an answer to questions of several runs, since no run could accept it. It also refuses an answer
+// that names no question if several runs of the agent wait.
 func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) error {
 	open, answer := p.thread.Interrupts, p.out.Run.Options.Resume
 	named := rule.Named(answer, open)
@@ -116,7 +117,7 @@ func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) er
 }
 
 // checkAwaited refuses an answer if the thread does not wait for one. A run that was stopped before or after a node
-// waits although it has no question; a cancelled run does not.
+// waits although it has no question. A cancelled run does not wait.
 func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []mapping.Interrupt) error {
 	open := p.thread.Interrupts
 	switch {
@@ -126,7 +127,8 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
 		return nil
 	case len(own) > 0:
-		// It is not recorded whose question it is. It may be another agent's that has since worked on the thread.
+		// The log does not record whose question it is. It may belong to another agent that has worked on the thread
+		// since.
 		if asked, err := p.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
 			return err
 		}
@@ -254,7 +256,7 @@ func (p *runPlan) setResumed(asked *mapping.Run) {
 // run does nothing. The agent is not called in either case, so no input is allowed.
 func (p *runPlan) dropQuestion(ctx context.Context) error {
 	if len(p.in.Messages)+len(p.in.Files) > 0 {
-		return refuse("input is not supported together with command.goto %q, which ends the task without a step. Send the input in a run of its own.", rule.EndNode)
+		return refuse("input is not supported together with command.goto %q, which ends the task without a step. Send the input in a separate run.", rule.EndNode)
 	}
 	last, err := p.resumeTarget(ctx)
 	open := p.questionsOf(last)
@@ -283,9 +285,9 @@ func (p *runPlan) beginTask() {
 }
 
 // messageAsAnswer turns an input into an answer if an opaque agent waits for one, since most chat pages have only one
-// input field. Text answers a question that the agent asks its user (agents.NAME.answer_by_message), or any open
-// question if the request has InputAnswers. A file without text is named. Without input, the run continues after a stop
-// requested by the client, as in LangGraph.
+// input field. The text answers a question that the agent asks its user (agents.NAME.answer_by_message), or any open
+// question if the request has InputAnswers. A file without text is referred to by its name. Without input, the run
+// continues after a stop requested by the client, as in LangGraph.
 func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	if !p.mayAnswer() {
 		return nil
@@ -310,8 +312,8 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	return nil
 }
 
-// mayAnswer reports whether an input may answer an open question of the thread. It must not be for another state,
-// delayed, or from a cron.
+// mayAnswer reports whether an input may answer an open question of the thread. Inputs for an older state, delayed
+// inputs and those of crons may not.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
 	return !p.traits.Exposes.ReportsState() && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&

@@ -49,7 +49,7 @@ func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A thread is named by its id or by a name of the client's, not by both.")
 	}
 	if !mapping.IsText(name) || utf8.RuneCountInString(name) > maxThreadName || strings.ContainsFunc(name, unicode.IsControl) {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The name of a thread must be a text of 1 to %d printable characters.", maxThreadName)
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The name of a thread must be a string of 1 to %d printable characters.", maxThreadName)
 	}
 	p.out.Run.ThreadID, err = p.s.store.Threads.Named(ctx, p.out.Run.Agent, name)
 	return err
@@ -57,7 +57,7 @@ func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
 
 const maxThreadName = 255
 
-// unlessEnded is how long the thread of a stateless run stays if the run is removed before it ends. The end of a run
+// unlessEnded is how long the thread of a stateless run is kept if the run is removed before it ends. The end of a run
 // sets another time.
 const unlessEnded = time.Hour
 

@@ -69,7 +69,7 @@ func (p *runPlan) unsupported(meant ...mapping.Capability) []mapping.Loss {
 }
 
 // cuts reports whether earlier messages do not fit into the prompt or are withheld from the agent, because of its
-// memory.history or because the request only gives approval.
+// memory.history or because the request only approves something.
 func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
@@ -127,8 +127,8 @@ func (p *runPlan) consents() bool {
 	return err == nil && a.Continue
 }
 
-// otherMessages are the messages besides the request: those sent by the client and those for the agent. A new task also
-// gets the messages of the thread; an agent that has asked a question already knows them.
+// otherMessages are the messages other than the request: sent by the client (sent) and passed to the agent (told). A
+// new task also gets the messages of the thread. An agent that has asked a question already knows them.
 type otherMessages struct{ sent, told []json.RawMessage }
 
 func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err error) {
@@ -155,7 +155,7 @@ func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err er
 	return list, err
 }
 
-// agentKnowsThread reports whether the agent remembers exactly the conversation that the run begins with. It then
+// agentKnowsThread reports whether the agent remembers exactly the conversation that the run begins with. If so, it
 // receives only the new messages.
 func (p *runPlan) agentKnowsThread(ctx context.Context) (bool, error) {
 	if !p.traits.Exposes.KeepsConversation() || p.out.Run.Options.Checkpoint != "" {
@@ -179,7 +179,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 	return err
 }
 
-// crowded reports whether the request leaves too little room in the prompt for all items.
+// crowded reports whether the request is too long for the prompt to contain all items.
 func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	cfg := &p.agent.Config.Memory
 	if p.traits.Exposes.ReportsState() || cfg.Mode != "prompt" {
@@ -226,7 +226,8 @@ func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	return earlier, nil
 }
 
-// sayLong renders a message with its files under their own names. Numbers that make names unique do not matter here.
+// sayLong renders a message with its files under their original names. Numbers that make names unique do not matter
+// here.
 func sayLong(message json.RawMessage) string {
 	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// asked counts searches by meaning: each requests one vector.
+// asked counts searches by meaning. Each of them requests one vector.
 type asked struct{ atomic.Int64 }
 
 func (a *asked) Query(context.Context, string) ([]float32, error) {
@@ -61,7 +61,7 @@ func told(to chan<- string, rest func(context.Context, adapter.Assignment, servi
 }
 
 // The agent receives the result of its request's own search, for every way to create a run.
-func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
+func TestRunThatStartsAtOnceGetsTheItemsItsRequestFound(t *testing.T) {
 	t.Parallel()
 	b, searches := recalling(t, 4)
 	tells := make(chan string, 1)
@@ -82,7 +82,7 @@ func TestARunThatStartsAtOnceIsToldWhatItsRequestFound(t *testing.T) {
 }
 
 // A run that had to wait receives the items that exist when it starts.
-func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
+func TestRunThatWaitedGetsTheItemsAtItsStart(t *testing.T) {
 	t.Parallel()
 	b, searches := recalling(t, 1)
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})

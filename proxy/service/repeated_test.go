@@ -13,7 +13,7 @@ import (
 
 // A request with an Idempotency-Key creates its object only once, also if several arrive concurrently. A different
 // request with the key is refused, and one without a key creates another object.
-func TestARepeatedRequestMakesOneThing(t *testing.T) {
+func TestRepeatedRequestCreatesOneObject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()

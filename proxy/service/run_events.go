@@ -82,10 +82,10 @@ func (s *Service) checkCursor(ctx context.Context, r *mapping.Run, c adapter.Cur
 		return err
 	case len(evs) == 0:
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
-			"Position %d lies beyond what thread %s has logged. Send -1 to read run %s from its start.", c.Seq, r.ThreadID, r.ID)
+			"Position %d is beyond the end of the log of thread %s. Send -1 to read run %s from its start.", c.Seq, r.ThreadID, r.ID)
 	case evs[0].Seq != c.Seq, evs[0].RunID != r.ID:
 		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Position %d is not one of run %s, or is not kept any more. Send -1 to read the run from its start.", c.Seq, r.ID)
+			"Position %d does not belong to run %s or is no longer kept. Send -1 to read the run from its start.", c.Seq, r.ID)
 	}
 	return nil
 }

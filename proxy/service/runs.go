@@ -82,7 +82,7 @@ func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest)
 }
 
 // repeatedRun returns the run that an identical request created earlier, or nil. It is called before any check, since
-// the thread may be busy with that very run.
+// that run may be the one that keeps the thread busy.
 func (s *Service) repeatedRun(ctx context.Context, sent string, key store.IdempotencyKey) (*adapter.Started, error) {
 	if err := store.CheckIdempotencyKey(sent); err != nil {
 		return nil, err

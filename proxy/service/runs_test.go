@@ -60,7 +60,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestABusyThreadSaysWithWhat(t *testing.T) {
+func TestErrorOfABusyThreadNamesTheRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started := make(chan struct{}, 1)
@@ -173,7 +173,7 @@ func TestIdempotentRuns(t *testing.T) {
 }
 
 // Losses have the field names of the client's dialect, or else the name of the capability.
-func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
+func TestLossesUseTheFieldNamesOfTheClientsDialect(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for flavour, want := range map[mapping.Flavour]string{
@@ -203,7 +203,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfATasksRun(t *testing.T) {
+func TestLossesOfATasksRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	task, err := b.CreateTask(t.Context(), adapter.TaskRequest{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
@@ -269,7 +269,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
+func TestFullQueueIsReportedToTheCaller(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config.Config) {
 		a := c.Agents["graph"]

@@ -32,7 +32,7 @@ type Service struct {
 
 var _ adapter.Service = (*Service)(nil)
 
-// New returns the service and makes it run the crons of the engine, which must not have been started yet.
+// New returns the service and lets it run the crons of the engine, which must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects adapter.Dialects, logger *zap.Logger) (*Service, error) {
 	named := logger.Named("service")
 	s := &Service{

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// firstStates are read in the first batch, before their size is known.
+	// firstStates is the size of the first batch, read before the size of states is known.
 	firstStates = 4
-	// heldStates is the approximate number of bytes of states that a history holds at a time. Each batch costs up to
+	// heldStates is the approximate size of the states that a history holds at a time, in bytes. Each batch costs up to
 	// two additional states, so reading several together is cheaper.
 	heldStates = 2 << 20
 	mostStates = 64

@@ -19,11 +19,11 @@ var updates = map[string]struct {
 	first  string
 	update func(n int) string
 }{
-	"a small key beside a large one": {
+	"a small key next to a large one": {
 		`{"large":"` + strings.Repeat("x", 1<<20) + `","n":0}`,
 		func(n int) string { return fmt.Sprintf(`{"n":%d}`, n) },
 	},
-	"a message behind many": {
+	"a message after many others": {
 		`{"messages":[` + manyMessages + `]}`,
 		func(n int) string {
 			return fmt.Sprintf(`{"messages":[{"id":"new%d","type":"human","content":"hi"}]}`, n)
@@ -43,9 +43,9 @@ var manyMessages = func() string {
 	return strings.Join(list, ",")
 }()
 
-// The cost of an update depends on its size: the hundredth costs as much as the tenth, measured in allocations, with
-// the states in memory and without. Reading a state costs at most about two states.
-func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts allocations
+// The cost of an update depends only on its size. The hundredth update costs as much as the tenth, measured in
+// allocations, with and without the states in memory. Reading a state costs at most about two states.
+func TestCostOfAStateUpdateIsIndependentOfEarlierOnes(t *testing.T) { // not parallel: it counts allocations
 	for name, u := range updates {
 		for _, warm := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/warm %t", name, warm), func(t *testing.T) {
@@ -144,7 +144,7 @@ func (b *bench) readsLittle(t *testing.T, thread string) {
 
 // The history of state updates has snapshots like that of runs: no checkpoint has more differences than can be read
 // quickly.
-func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
+func TestFrequentlyUpdatedStatesGetSnapshots(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := b.threadWith(t, `{}`)

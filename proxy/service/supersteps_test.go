@@ -68,10 +68,10 @@ var (
 	errRefused = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "It has no such node.")
 )
 
-// TestSuperstepsAreMadeByTheGraph checks that the thread's graph creates the states, so that runs continue where they
+// TestGraphCreatesSupersteps checks that the thread's graph creates the states, so that runs continue where they
 // lead. If the graph is unavailable, the bridge creates them, unless they contain jumps. If the graph refuses them, so
 // does the bridge.
-func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
+func TestGraphCreatesSupersteps(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		graph  string
@@ -81,13 +81,13 @@ func TestSuperstepsAreMadeByTheGraph(t *testing.T) {
 		values string
 		code   string
 	}{
-		"made by the graph":              {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
-		"made by the bridge":             {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
-		"refused by the graph":           {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
-		"a jump, and the graph is away":  {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
-		"a jump, and no graph is named":  {list: jumps(), code: mapping.CodeNotSupported},
-		"a jump for a task/step agent":   {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
-		"no jump, for a task/step agent": {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
+		"created by the graph":                 {graph: "graph", list: jumps(), next: []string{"c"}, values: `{"n":2}`},
+		"created by the bridge":                {graph: "graph", list: jumps()[:1], err: errAway, values: `{"n":1}`},
+		"refused by the graph":                 {graph: "graph", list: jumps()[:1], err: errRefused, code: mapping.CodeUpstreamError},
+		"a jump, and the graph is unreachable": {graph: "graph", list: jumps(), err: errAway, code: mapping.CodeUpstreamUnreachable},
+		"a jump, and no graph is named":        {list: jumps(), code: mapping.CodeNotSupported},
+		"a jump for a task/step agent":         {graph: "legacy", list: jumps(), code: mapping.CodeNotSupported},
+		"no jump, for a task/step agent":       {graph: "legacy", list: jumps()[:1], values: `{"n":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,8 +123,8 @@ func wantState(t *testing.T, b *servicetest.Bench, thread, values string, next [
 	}
 }
 
-// TestARepeatedThreadLeavesNoSecondCopy checks that a repeated request does not call the agent, and that the agent's
-// copy is deleted if the thread turns out to exist.
+// TestARepeatedThreadLeavesNoSecondCopy checks that the agent is not called for a repeated request or for a thread that
+// exists. Its copy is deleted if the thread turns out to be another caller's.
 func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	t.Parallel()
 	b, m := newStateMaker(t)
@@ -146,14 +146,21 @@ func TestARepeatedThreadLeavesNoSecondCopy(t *testing.T) {
 	if _, err := b.CreateThread(t.Context(), n); err != nil {
 		t.Error(err)
 	}
-	if m.made != 3 || m.forgotten != 2 {
-		t.Errorf("without a key: %d copies made, %d deleted; want 3, 2", m.made, m.forgotten)
+	if m.made != 1 || m.forgotten != 0 {
+		t.Errorf("without a key: %d copies made, %d deleted; want 1, 0", m.made, m.forgotten)
+	}
+	other := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Own: true})
+	if _, err := b.CreateThread(other, n); mapping.Classify(err).Class != mapping.Conflict {
+		t.Errorf("another caller: got %v, want a conflict", err)
+	}
+	if m.made != 2 || m.forgotten != 1 {
+		t.Errorf("another caller: %d copies made, %d deleted; want 2, 1", m.made, m.forgotten)
 	}
 }
 
-// TestTheFirstUpdateAsANodeIsTheGraphs checks that the graph creates the first state of a thread or refuses it. If the
+// TestGraphAppliesTheFirstUpdateAsANode checks that the graph creates the first state of a thread or refuses it. If the
 // graph is unavailable, the bridge creates the state.
-func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
+func TestGraphAppliesTheFirstUpdateAsANode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err    error
@@ -188,6 +195,50 @@ func TestTheFirstUpdateAsANodeIsTheGraphs(t *testing.T) {
 	}
 }
 
+// TestAFirstUpdateCallsNoForbiddenAgent checks that the metadata of a thread, which its owner may change, does not make
+// the bridge call an agent that the owner's key may not use.
+func TestAFirstUpdateCallsNoForbiddenAgent(t *testing.T) {
+	t.Parallel()
+	b, m := newStateMaker(t)
+	ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{"legacy"}})
+	th, err := b.CreateThread(ctx, adapter.ThreadRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PatchThread(ctx, th.ID, adapter.ThreadPatch{Metadata: raw(`{"graph_id":"graph"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateState(ctx, th.ID, adapter.StateUpdate{Values: raw(`{"n":7}`), AsNode: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := b.GetState(ctx, th.ID, ""); err != nil || m.made != 0 || !rawjson.Equal(st.Values, raw(`{"n":7}`)) {
+		t.Errorf("the graph was called %d times, and the state is %s, %v", m.made, st.Values, err)
+	}
+}
+
+// TestAFirstUpdateShowsTheThreadToKeysOfItsAgent checks that a thread belongs to the agent that created its first state,
+// as it does after a run.
+func TestAFirstUpdateShowsTheThreadToKeysOfItsAgent(t *testing.T) {
+	t.Parallel()
+	b, _ := newStateMaker(t)
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PatchThread(t.Context(), th.ID, adapter.ThreadPatch{Metadata: raw(`{"graph_id":"graph"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: raw(`{"n":7}`), AsNode: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for agent, visible := range map[string]bool{"graph": true, "legacy": false} {
+		ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{agent}})
+		if _, err := b.GetThread(ctx, th.ID); (err == nil) != visible {
+			t.Errorf("a key of %s gets %v", agent, err)
+		}
+	}
+}
+
 // TestAnUpdateOfAnEarlierStateIsTheGraphs checks that the graph applies the update at that checkpoint of its copy.
 func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	t.Parallel()
@@ -214,8 +265,8 @@ func TestAnUpdateOfAnEarlierStateIsTheGraphs(t *testing.T) {
 	wantState(t, b, th.ID, `{"n":3}`, []string{"b"})
 }
 
-// TestAnUpdateAsTheNodeThatAsksClosesItsQuestion checks that the question is closed unless the node comes next again.
-func TestAnUpdateAsTheNodeThatAsksClosesItsQuestion(t *testing.T) {
+// TestUpdateAsTheAskingNodeClosesItsQuestion checks that the question is closed unless the node comes next again.
+func TestUpdateAsTheAskingNodeClosesItsQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		next []string

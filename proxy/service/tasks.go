@@ -50,7 +50,7 @@ func (s *Service) CreateTask(ctx context.Context, n adapter.TaskRequest) (mappin
 	return t, err
 }
 
-// taskThread returns the thread of a task that has its own. It has the task's id, and metadata with that id.
+// taskThread returns the thread for a task that has its own. The thread has the task's id, also in its metadata.
 func taskThread(t mapping.Task) mapping.Thread {
 	meta := rule.MadeForTask(t.Agent, mapping.AssistantID(t.Agent), t.ID)
 	return mapping.Thread{
@@ -122,8 +122,8 @@ func (s *Service) ExecuteStep(ctx context.Context, ref adapter.TaskRef, req adap
 	return s.stepper.Step(ctx, task, agent, ref.Flavour, req)
 }
 
-// findTask returns a task, whose Status may be an earlier one. One of another agent or topic does not exist. If other
-// processes may hand out steps of the same tasks, the task in memory may be outdated.
+// findTask returns a task, which may come from memory: its Status may be outdated, and other processes may have handed
+// out more of its steps. A task of another agent or topic counts as missing.
 func (s *Service) findTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
 	p := mapping.PrincipalOf(ctx)
 	t, ok := s.stepper.Known(p.Tenant, ref.ID)
@@ -133,7 +133,7 @@ func (s *Service) findTask(ctx context.Context, ref adapter.TaskRef) (mapping.Ta
 	return s.checkedTask(ctx, t, ref)
 }
 
-// readTask is findTask that reads the task from the store.
+// readTask is like findTask, but always reads the task from the store.
 func (s *Service) readTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
 	if _, err := s.findAgent(ctx, ref.Agent); err != nil {
 		return mapping.Task{}, nil, err

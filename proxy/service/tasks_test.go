@@ -31,7 +31,7 @@ func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
 }
 
 // A task without runs is in memory. It is deleted with its thread.
-func TestATaskWithoutARunGoesWithItsThread(t *testing.T) {
+func TestTaskWithoutRunsIsDeletedWithItsThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()

@@ -19,18 +19,18 @@ func (s *Service) ThreadPosition(ctx context.Context, threadID string, c adapter
 		return adapter.Cursor{Seq: last, K: -1}, nil
 	case !c.Start && c.Seq > last:
 		return c, mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
-			"Position %d lies beyond what thread %s has logged. Send -1 to read the thread from its start.", c.Seq, threadID)
+			"Position %d is beyond the end of the log of thread %s. Send -1 to read the thread from its start.", c.Seq, threadID)
 	}
 	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)
 	if err == nil && misses(r, c) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Thread %s cannot be read from there: the states that its runs up to position %d began on are not kept any more (retention.checkpoints). Send that position to read on from there.",
+			"Thread %s cannot be read from this position: the states from which its runs up to position %d began are no longer kept (retention.checkpoints). Send position %[2]d to read from there.",
 			threadID, r.Floor)
 	}
 	if err != nil || c.Start || c.K < 0 {
 		return c, err
 	}
-	if r.Orphaned { // its frames differ now, as history without a run
+	if r.Orphaned { // its frames differ now, as for history without a run
 		return c, notKept(threadID, c.Seq)
 	}
 	return c, s.checkKept(ctx, threadID, c.Seq)
@@ -55,14 +55,14 @@ func (s *Service) checkKept(ctx context.Context, threadID string, seq int64) err
 
 func notKept(threadID string, seq int64) error {
 	return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-		"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
+		"Position %d of thread %s is no longer kept. Send -1 to read the thread from its start.", seq, threadID)
 }
 
 func (s *Service) ThreadReplayStart(ctx context.Context, threadID string, c adapter.Cursor) (adapter.ReplayStart, error) {
 	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)
 	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Not all of the runs behind position %d of thread %s is kept any more. Read the thread from its start.", c.Seq, threadID)
+			"Not all runs after position %d of thread %s are still kept. Read the thread from its start.", c.Seq, threadID)
 	}
 	return adapter.ReplayStart{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A new thread is announced at once, however it is created: the clock stands still.
-func TestAThreadIsHeardOfAtOnce(t *testing.T) {
+func TestNewThreadIsAnnouncedAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(w *clockwork, t *testing.T, id string, after time.Duration) error {
 		_, err := w.StartRun(t.Context(), &adapter.RunRequest{

@@ -122,7 +122,7 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 
 // A reader that starts late on a thread of thousands of events reads the run that was active at that point and what
 // follows, and knows the checkpoints before it.
-func TestALateReaderOpensAThreadAtARun(t *testing.T) {
+func TestLateReaderStartsAtARun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread, ends := longThread(t, b)
@@ -157,7 +157,7 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 
 // If tokens or the base states of runs were removed, positions before them are refused, and the start is that of the
 // remaining events.
-func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
+func TestPositionBeforeRemovedEventsIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread, ends := longThread(t, b)

@@ -37,12 +37,16 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	}
 	key := keyOfThread(ctx, n)
 	if len(n.Supersteps) > 0 {
-		// A repeated request must not make the agent create the states again.
+		// An agent does not create states for a repeated request or for a thread that exists.
 		if id, ok, err := s.store.Requests.Remembered(ctx, key); err != nil {
 			return t, err
 		} else if ok {
 			mapping.AddAuditObject(ctx, "thread", id)
 			return s.GetThread(ctx, id)
+		}
+		if t, ok, err := s.existingThread(ctx, n); err != nil || ok {
+			mapping.AddAuditObject(ctx, "thread", n.ID)
+			return t, err
 		}
 	}
 	made, err := s.updater.Supersteps(ctx, t, agent, n.Supersteps)
@@ -63,6 +67,22 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 		return t, err
 	}
 	return s.WithValues(ctx, t)
+}
+
+// existingThread returns the thread that a request names, if the caller can see it, or the error that creating it would
+// return.
+func (s *Service) existingThread(ctx context.Context, n adapter.ThreadRequest) (mapping.Thread, bool, error) {
+	if n.ID == "" {
+		return mapping.Thread{}, false, nil
+	}
+	t, err := s.GetThread(ctx, n.ID)
+	if notFound(err) {
+		return mapping.Thread{}, false, nil
+	}
+	if err == nil && !n.OrGet {
+		err = store.ThreadExists(n.ID)
+	}
+	return t, err == nil, err
 }
 
 // agentNamedBy returns the configured agent named in the metadata of a new thread, or "".
@@ -162,7 +182,7 @@ func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (ma
 	return s.WithValues(ctx, t)
 }
 
-// makeThread creates a thread and wakes its waiters. existed reports whether the thread already existed.
+// makeThread creates a thread and wakes those that wait for it. existed reports whether the thread was there already.
 func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
 	t, existed, err = s.store.Threads.Create(ctx, n)
 	if err == nil && !existed {
@@ -171,7 +191,7 @@ func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t map
 	return t, existed, err
 }
 
-// RemoveThread deletes a thread without active runs, and everything this process has in memory of it.
+// RemoveThread deletes a thread without active runs, and drops everything that this process has in memory about it.
 func (s *Service) RemoveThread(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
 	tasks, _, err := s.store.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
@@ -205,14 +225,14 @@ func (s *Service) ClearThread(ctx context.Context, id string) ([]mapping.Run, er
 	return runs, err
 }
 
-// ForgetRun drops what this process has in memory of a removed run.
+// ForgetRun drops everything that this process has in memory about a removed run.
 func (s *Service) ForgetRun(r mapping.Run) {
 	s.log.Evict(r.ID)
 	s.log.WakeThread(r.ThreadID)
 	s.ForgetTask(r.Tenant, r.TaskID)
 }
 
-// ForgetTask drops what this process has in memory of a task that was removed or lost a run.
+// ForgetTask drops everything that this process has in memory about a task that was removed or lost a run.
 func (s *Service) ForgetTask(tenant, taskID string) { s.stepper.Forget(tenant, taskID) }
 
 func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
@@ -227,7 +247,7 @@ func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (it
 	return those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.withListedValues(ctx, t, states) }), total, nil
 }
 
-// withListedValues is WithValues for a thread of a list.
+// withListedValues is like WithValues, for a thread of a list.
 func (s *Service) withListedValues(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
 	now, fold, err := s.readHeadWith(ctx, &t, states)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
+func TestThreadsAreCreatedChangedCopiedAndFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{Metadata: raw(`{"user":"u1"}`), TTL: time.Hour,
@@ -68,7 +68,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	}
 }
 
-func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
+func TestDeletingAThreadEndsItsRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started := make(chan struct{}, 1)
@@ -221,7 +221,7 @@ func TestAParkedRunHoldsItsThread(t *testing.T) {
 }
 
 // Two tenants with the same requests never see each other's objects.
-func TestTenantsDoNotMeet(t *testing.T) {
+func TestTenantsAreSeparate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mine, theirs := as(t.Context(), "a"), as(t.Context(), "b")
@@ -406,7 +406,7 @@ func counted[T any](seq iter.Seq2[T, error]) int {
 }
 
 // A thread created by a run has the run's metadata, as in a LangGraph server.
-func TestMetadataOfAThreadThatARunMakes(t *testing.T) {
+func TestMetadataOfAThreadCreatedByARun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()

@@ -95,8 +95,8 @@ func (s *Service) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.
 	return agent, t, err
 }
 
-// createTopicTask creates a task on a topic's thread. Nothing runs before its first step. If an identical request came
-// before, it returns that one's task id as earlier.
+// createTopicTask creates a task on a topic's thread. Nothing runs before its first step. If there was an identical
+// request, it returns the id of that request's task as earlier.
 func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.IdempotencyKey) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := s.findTopic(ctx, ref)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, inp
 	return k, "", err
 }
 
-// checkStrategy refuses a strategy before the task is created that its first step would refuse.
+// checkStrategy refuses a strategy that the task's first step would refuse, before the task is created.
 func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	sent := rule.ReadTaskExtra(additional).Strategy
 	if len(sent) == 0 {
@@ -135,7 +135,7 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 			return nil
 		}
 		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"additional_input.multitask_strategy %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			"additional_input.multitask_strategy %s is disabled for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
 			said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,

@@ -41,8 +41,8 @@ func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	}
 }
 
-// A client that has received a question can read and answer it at once, by every route.
-func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
+// A client that has received a question can immediately read and answer it, by every route.
+func TestQuestionIsReadableOnceItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})
 		defer w.close()

@@ -13,7 +13,7 @@ import (
 
 // A process over PostgreSQL whose machine has a wrong time uses the database's time for everything it stores. The clock
 // of this test's machine is 26 years behind (testing/synctest) and stands still during queries.
-func TestAProcessWhoseClockIsWrongGoesByTheDatabase(t *testing.T) {
+func TestProcessWithAWrongClockUsesTheDatabaseTime(t *testing.T) {
 	t.Parallel()
 	dsn, real := storetest.Schema(t), time.Now()
 	synctest.Test(t, func(t *testing.T) {

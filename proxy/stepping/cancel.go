@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Cancel cancels the runs of a task. If none is active and the task has not ended, it creates and cancels a run of the
-// flavour that never starts. It does nothing to a task that has ended.
+// Cancel cancels the runs of a task. If none is active and the task has not ended, it creates a run of the flavour and
+// cancels it before it starts. It does nothing to a task that has ended.
 func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
 	for {
 		active, err := s.runsToCancel(ctx, task, agent, flavour)
@@ -48,7 +48,7 @@ func (s *Stepper) runsToCancel(ctx context.Context, task mapping.Task, agent *en
 	if state := ses.State(); state != taskUnstarted && state != taskAsked {
 		return nil, nil
 	}
-	// The task has no step yet or waits for an answer. The end of a run that never starts is what later POSTs get.
+	// The task has no step yet or waits for an answer. Later POSTs get the end of a run that never starts.
 	n := adapter.RunRequest{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
 	tr := &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}
 	r, err := s.begin(ctx, ses, n, tr, nil, store.IdempotencyKey{})

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// reservedFor is how long other processes hand out no step of a task while one of them writes a response, which it may
-// have to take back. If that process dies or takes longer, they continue with the next step.
+// reservedFor is how long other processes wait to hand out steps of a task while one process writes a response that it
+// may have to take back. If that process dies or takes longer, they continue with the next step.
 const reservedFor = 5 * time.Second
 
 // reserve records that a step is handed out before any of it is sent, so that a process that dies afterwards does not

@@ -1,7 +1,7 @@
 // Package stepping hands out the steps of tasks, one POST at a time. The client of a task requests steps and sees no
 // runs: the first POST starts a run, a POST after a question answers it, and a POST with more input continues the task.
 //
-// Package service uses it for the face of tasks. It knows nothing of dialects and HTTP, and executes no runs.
+// Package service uses it for the face of tasks. It does not depend on dialects or HTTP and executes no runs.
 //
 // A StepLock is the right to serve one POST of a task. The task's steps are in its session, a fold of the log that may
 // be dropped at any time. The task is in one of six states:
@@ -15,7 +15,7 @@
 //	cancelled  | was cancelled                         | a run is found: running
 //
 // A run is found if a POST, another process or the other face created it. In the code the table is transitions. A POST
-// whose step is not there yet does one of these (advance):
+// whose step is not available yet takes one of these actions (advance):
 //
 //	unstarted  | starts the task's first run
 //	running    | waits for the thread, then for the step; in lockstep it requests the step from the agent
@@ -26,8 +26,8 @@
 //
 // Start reading at Stepper.Step. It acquires the lock, claims the next step (claimStep, advance) and delivers it.
 //
-// rule.StepFolder decides which step is the last. This package takes that back if a follow-up run comes (takeBackLast),
-// and checks it against other processes (reserve).
+// rule.StepFolder decides which step is the last. This package reverses that if there is a follow-up run
+// (takeBackLast), and checks it against the work of other processes (reserve).
 //
 // A step is counted and flushed before the first byte of its response is sent (Tasks.HandOut). The count is undone if
 // the response could not be written (Handout.Release without Confirm). In the other order, a process that dies in

@@ -51,7 +51,7 @@ func TestIdempotentTasksAndSteps(t *testing.T) {
 }
 
 // A repeated POST whose response was lost creates its follow-up once.
-func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
+func TestRepeatedPOSTCreatesOneFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, ref := b.Task(t, t.Context(), "graph", "hello")

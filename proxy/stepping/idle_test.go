@@ -43,7 +43,7 @@ func (b *bench) served(t *testing.T, ref adapter.TaskRef, d time.Duration) {
 }
 
 // A step may take longer than the idle timeout, which begins when a step has been handed out.
-func TestATaskIsNotGivenUpWhileAStepOfItIsServed(t *testing.T) {
+func TestTaskIsNotCancelledWhileAStepIsServed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		away time.Duration

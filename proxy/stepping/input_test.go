@@ -10,7 +10,7 @@ import (
 )
 
 // The text in TaskRun.Words is the same as that parsed back from its message.
-func TestWordsReadAsTheirMessage(t *testing.T) {
+func TestTextIsReadLikeItsMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		words    string

@@ -74,7 +74,7 @@ func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) mappin
 	return agent.Stepping(traits)
 }
 
-// modeOfRun returns the mode a run was created with. A run from the other face counts as free.
+// modeOfRun returns the mode a run was created with. A run created through the other face counts as free.
 func modeOfRun(r mapping.Run) mapping.Stepping {
 	if m := r.Options.Stepping; m != "" {
 		return m

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StepLock is the right to serve one POST for a step of a task. POSTs of one task wait for each other. Not safe for
-// concurrent use.
+// StepLock is the right to serve one POST for a step of a task. POSTs for the same task wait for each other. Not safe
+// for concurrent use.
 type StepLock struct {
 	s       *Stepper
 	ses     *session
@@ -36,8 +36,8 @@ func (s *Stepper) Acquire(ctx context.Context, task mapping.Task, agent *engine.
 // Release lets the next caller continue. Further calls do nothing.
 func (l *StepLock) Release() { l.release() }
 
-// Answer answers the task's open question with a message that is not a request for a step. The steps that follow are
-// handed out like all others. key is the idempotency key of the new run. ok is false if there is no open question.
+// Answer answers the task's open question with a message that does not request a step. The following steps are handed
+// out as usual. key is the idempotency key of the new run. ok is false if there is no open question.
 func (l *StepLock) Answer(ctx context.Context, input *string, additional json.RawMessage, key store.IdempotencyKey) (run mapping.Run, ok bool, err error) {
 	p := &stepRequest{StepLock: l, req: adapter.StepRequest{Input: input, AdditionalInput: additional}, runKey: key}
 	if err := l.s.catchUp(ctx, l.ses); err != nil {

@@ -81,9 +81,9 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	}
 }
 
-// C4: input that arrives while a run continues is answered, whichever replica receives it: no step before the answer is
+// C4: input that arrives while a run continues is answered, whichever replica receives it. No step before the answer is
 // the last, and all replicas list the same steps.
-func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
+func TestInputDuringARunOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
 	here, there := all[0], all[1]
@@ -125,7 +125,7 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 
 // A client fetches the last step at one replica while another replica receives more input. Either the step is not the
 // last, or the input comes after it: the response agrees with the lists.
-func TestLastStepAndWordsAtOnce(t *testing.T) {
+func TestLastStepAndInputAtOnce(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
 	here, there := all[0], all[1]
@@ -156,7 +156,7 @@ func TestLastStepAndWordsAtOnce(t *testing.T) {
 
 // A replica that expected a task in another mode than the one that creates its first run (because of another
 // configuration during an update, or an unknown agent) requests the steps in the mode of the run.
-func TestTheFirstRunDecidesOnTheMode(t *testing.T) {
+func TestFirstRunDeterminesTheMode(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ first, other string }{{"lockstep", "free"}, {"free", "lockstep"}} {
 		t.Run(c.first, func(t *testing.T) {

@@ -70,13 +70,13 @@ func (s *Stepper) answer(ctx context.Context, p *stepRequest, question []mapping
 	}
 	err := s.makeRun(ctx, p, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNoPendingInterrupt {
-		return nil // another client has answered, and the steps follow from that
+		return nil // another client has answered, and its answer leads to the next steps
 	}
 	return err
 }
 
-// stillAsked refuses an answer if no run waits for it. An agent with one state for the whole topic drops its question
-// when another task of the topic begins.
+// stillAsked refuses an answer if no run waits for it. If an agent has one state for the whole topic, it drops its
+// question when another task of the topic begins.
 func (s *Stepper) stillAsked(ctx context.Context, p *stepRequest) error {
 	task := p.ses.Task()
 	if traits, known := p.ses.agent.Known(); !known || !traits.Exposes.ReportsState() {
@@ -87,12 +87,12 @@ func (s *Stepper) stillAsked(ctx context.Context, p *stepRequest) error {
 		return err
 	}
 	e := mapping.Errorf(mapping.Conflict, "question_dropped",
-		"The question of this task was dropped when task %s of its topic began. Say what is to be done in a new task.", last[0].TaskID)
+		"The question of this task was dropped when task %s of its topic began. Continue in a new task.", last[0].TaskID)
 	e.Detail = map[string]string{"task_id": last[0].TaskID}
 	return e
 }
 
-// makeRun begins a run for a POST. A repeated POST with the same key begins no second run.
+// makeRun begins a run for a POST. A repeated POST with the same key does not begin a second run.
 func (s *Stepper) makeRun(ctx context.Context, p *stepRequest, n adapter.RunRequest, tr *TaskRun, step *string) error {
 	p.made++
 	key := p.runKey

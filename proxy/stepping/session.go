@@ -19,8 +19,8 @@ type session struct {
 	lock  chan struct{} // full while a StepLock is held; first come, first served
 	users int           // callers that hold or wait for the lock; guarded by sessions.mu
 
-	// noted counts the runs of the task that were reported as created elsewhere (NoteRun), read how many of them the
-	// session has read.
+	// noted counts the runs of the task that were reported as created elsewhere (NoteRun). read is the number of them
+	// that the session has read.
 	noted, read atomic.Int64
 
 	mu   sync.Mutex // guards the fields below
@@ -45,7 +45,7 @@ func (s *session) State() taskState {
 	return s.state
 }
 
-// Task returns the task with its present count of steps.
+// Task returns the task with its current number of steps.
 func (s *session) Task() mapping.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *session) newestRun() mapping.Run {
 	return s.runs[len(s.runs)-1]
 }
 
-// losses returns the losses of one of the task's runs.
+// losses returns the recorded losses of one of the task's runs.
 func (s *session) losses(runID string) []mapping.Loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *session) release() {
 	}
 }
 
-// restart replaces the fold by that of a newly read session. The requests of the steps remain, because the store may
+// restart replaces the fold with that of a newly read session. The requests of the steps remain, because the store may
 // not have all of them yet.
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()

@@ -10,8 +10,8 @@ import (
 // keptSessions limits the unused sessions in memory.
 const keptSessions = 4096
 
-// sessions holds the sessions in use and the most recently used others. There must be only one session per task in use
-// because it has the task's lock. Safe for concurrent use.
+// sessions holds the sessions in use and the most recently used of the others. There must be only one session per task
+// in use because it has the task's lock. Safe for concurrent use.
 type sessions struct {
 	mu   sync.Mutex
 	busy map[sessionKey]*session
@@ -50,7 +50,7 @@ func (l *sessions) add(s *session) *session {
 	return s
 }
 
-// use keeps s, or the session that has replaced it, until letGo.
+// use keeps s, or the session that has replaced it, until letGo is called.
 func (l *sessions) use(s *session) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ func (s taskState) active() bool { return s == taskRunning || s == taskAsking }
 type change int
 
 const (
-	runFound       change = iota // a run after the last folded one
+	runFound       change = iota // a run after the newest folded one
 	attemptStarted               // of the run
 	questionLogged               // the run has asked
 	endedAsking                  // the run has ended, and its question is open

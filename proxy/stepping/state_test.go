@@ -8,7 +8,7 @@ import (
 )
 
 // Changes that are not in the table leave the task's state unchanged.
-func TestWhatLeavesEachState(t *testing.T) {
+func TestTransitionsOfTaskStates(t *testing.T) {
 	t.Parallel()
 	const changes = endedCancelled + 1
 	for state, want := range map[taskState][changes]taskState{
@@ -28,7 +28,7 @@ func TestWhatLeavesEachState(t *testing.T) {
 	}
 }
 
-func TestHowAnEndLeavesATask(t *testing.T) {
+func TestTaskStateAfterAnEnd(t *testing.T) {
 	t.Parallel()
 	question := []mapping.Interrupt{{ID: "q"}}
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestHowAnEndLeavesATask(t *testing.T) {
 }
 
 // The uploads given with the steps of a removed run count as not given.
-func TestWhatIsFoldedAnewForgetsRunsThatAreGone(t *testing.T) {
+func TestRestartedFoldForgetsRemovedRuns(t *testing.T) {
 	t.Parallel()
 	task := mapping.Task{ID: "t", HandOuts: 1}
 	ses := emptySession(task, nil, mapping.SteppingLockstep)

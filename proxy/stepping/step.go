@@ -13,14 +13,14 @@ import (
 )
 
 // sharedPoll is the interval at which a caller checks the work of other processes on its task. There is no notification
-// of the end of a hand-out (claimStep), or of a run with an id that is not known here (advance, Cancel).
+// when a hand-out ends (claimStep) or when a run with an unknown id changes (advance, Cancel).
 const sharedPoll = 50 * time.Millisecond
 
-// Step hands out the next step of a task. To get it, it starts the run, continues it, answers its question, or waits.
-// Confirm or Release of the hand-out must be called, because the next POST of the task waits for that.
+// Step hands out the next step of a task. To obtain the step, it starts or continues the run, answers its question, or
+// waits. The caller must call Confirm or Release of the hand-out, because the next POST of the task waits for that.
 //
 // A step at which the agent failed is still a step. An error means that there is none: Conflict if another task of the
-// thread must be finished first, or the cause of ctx's end.
+// thread must be finished first, or the cause of the cancellation of ctx.
 func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour, req adapter.StepRequest) (adapter.Handout, error) {
 	lock, err := s.Acquire(ctx, task, agent, flavour)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Age
 	return s.deliver(ctx, p, step)
 }
 
-// finish releases the lock of a POST, whatever its outcome. A run that continues by itself is cancelled unless its
-// client requests its steps in time, so its idle timer starts here.
+// finish releases the lock of a POST, whatever its outcome. A run that continues by itself is cancelled if its client
+// does not request its steps in time, so its idle timer starts here.
 func (s *Stepper) finish(p *stepRequest) {
 	if _, r, _, active := p.ses.current(); active && p.ses.Mode() != mapping.SteppingLockstep {
 		s.engine.StartIdleTimer(r)
@@ -103,7 +103,7 @@ func (s *Stepper) sameStep(ctx context.Context, p *stepRequest, number string) (
 	if step, ok := p.ses.step(n); ok {
 		return step, nil
 	}
-	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
+	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key no longer exists.")
 }
 
 // advance takes the next action that leads to a step; see the table in the package documentation.
@@ -163,7 +163,7 @@ func (s *Stepper) followRun(ctx context.Context, p *stepRequest, i int, run mapp
 	return nil
 }
 
-// continueRun requests one step from the agent, in lockstep.
+// continueRun requests one step from the agent in lockstep mode.
 func (s *Stepper) continueRun(ctx context.Context, p *stepRequest, run mapping.Run) error {
 	defer s.log.Retain(&run)()
 	fresh, err := s.engine.AwaitInactive(ctx, run)
@@ -189,8 +189,7 @@ func (s *Stepper) continueRun(ctx context.Context, p *stepRequest, run mapping.R
 	return nil
 }
 
-// startNext creates the run that provides the next step. done means that there is none, and the last step is handed out
-// again.
+// startNext creates the run that provides the next step. If done, there is none, and the last step is handed out again.
 func (s *Stepper) startNext(ctx context.Context, p *stepRequest) (last mapping.Step, done bool, err error) {
 	state, question, last := p.ses.standing()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// stepRoute is the route of the idempotency keys of step POSTs, together with the task.
+// stepRoute, together with the task, is the route of the idempotency keys of POSTs for steps.
 const stepRoute = "step"
 
 // stepRequest is one POST for a step, or an answer from elsewhere (StepLock.Answer), under the task's lock. Not safe
@@ -55,7 +55,7 @@ func (p *stepRequest) followUp() (string, bool) {
 	return text, ok && p.ses.config().FollowUpRuns
 }
 
-// explicitAnswer returns the answer that additional_input gives in the question's own form, or nil.
+// explicitAnswer returns the answer that additional_input contains in the form of the question, or nil.
 func (p *stepRequest) explicitAnswer() json.RawMessage {
 	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Planner plans the runs of tasks. Package service implements it, which this package cannot import.
+// Planner plans the runs of tasks. It is implemented by package service, which this package cannot import.
 type Planner interface {
 	// PlanTaskRun checks a request for a run of a task and returns the run to create. It writes nothing.
 	PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, t *TaskRun) (*engine.StartRequest, error)
@@ -29,7 +29,7 @@ type TaskRun struct {
 	Uploaded  mapping.UploadCursor // the uploads included in the run
 	Words     string               // the text of the input's only message; "" if the input is anything else
 
-	newest string // the newest known run of the task; "" for none
+	newest string // the newest known run of the task; "" if there is none
 }
 
 // Stepper hands out the steps of tasks and reads them. Safe for concurrent use.
@@ -60,7 +60,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, 
 	}, nil
 }
 
-// Expect prepares the session of a task that was just created, so that the first request for a step reads nothing. It
+// Expect prepares the session of a task that was just created, so that the first request for a step needs no query. It
 // does nothing if the agent would have to be called for that.
 func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 	traits, known := agent.Known()

@@ -19,8 +19,8 @@ func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
 	}
 }
 
-// upToDate folds all logged events of the task, including runs created by an answer through another face or by a POST
-// to another process.
+// upToDate folds all logged events of the task, including those of runs created by an answer through another face or by
+// a POST to another process.
 func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	for {
 		if err := s.catchUp(ctx, ses); err != nil {
@@ -88,8 +88,8 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 }
 
 // loadNewRuns adds runs that were created elsewhere. It is for readers, which do not hold the task's lock. It changes
-// neither the count of steps nor the known runs: a reader's view may be older than the session, so removed runs are
-// left to a POST.
+// neither the count of steps nor the known runs: a reader's view may be older than the session, so only a POST drops
+// removed runs.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
 	tip, err := s.store.Tasks.Head(ctx, ses.key.task)
 	if err != nil || ses.hasRuns(tip) {

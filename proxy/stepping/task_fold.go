@@ -26,8 +26,8 @@ func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
 	return f
 }
 
-// fold folds an entry of the run at index i. It ignores an entry that is already folded or belongs to another run,
-// which a reader may have from a run that was removed.
+// fold folds an entry of the run at index i. It ignores an entry that is already folded or belongs to another run. A
+// reader may still have entries of a run that was removed.
 func (f *taskFold) fold(i int, e *state.Entry) {
 	if i != f.feeding || e.Seq <= f.last || i >= len(f.runs) || f.runs[i].ID != e.RunID {
 		return
@@ -79,7 +79,7 @@ func (f *taskFold) goOnWith(i int) {
 	f.feeding, f.state, f.question = i, f.state.after(runFound), nil
 }
 
-// foldAs starts the fold of the task's events in a mode.
+// foldAs restarts the fold of the task's events in a mode.
 func (f *taskFold) foldAs(mode mapping.Stepping) {
 	f.mode, f.folder = mode, rule.NewStepFolder(f.taskID, mode)
 }

@@ -188,7 +188,7 @@ func TestAQuestionAnsweredThroughTheOtherFace(t *testing.T) {
 	}
 }
 
-func TestTextInMidRunIsAFollowUp(t *testing.T) {
+func TestInputDuringARunIsAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started, goOn := make(chan struct{}, 2), make(chan struct{})
@@ -319,7 +319,7 @@ func TestCancelOfATask(t *testing.T) {
 	cancelled(running) // again
 }
 
-func TestAnAgentThatFailsGivesALastStepThatSaysSo(t *testing.T) {
+func TestFailureOfTheAgentIsTheLastStep(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Legacy.Does(func(_ context.Context, _ adapter.Assignment, yield servicetest.Yielder) {
@@ -388,7 +388,7 @@ func TestAnIdleTaskIsCancelled(t *testing.T) {
 	}
 }
 
-func TestADeletedThreadTakesItsTaskAlong(t *testing.T) {
+func TestTaskIsDeletedWithItsThread(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	task, ref := b.Task(t, t.Context(), "graph", "hello")

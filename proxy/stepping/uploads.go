@@ -41,7 +41,7 @@ func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, m
 }
 
 // uploadsAsUpdate returns the state update with the uploads since the previous step, for an answer or another step. It
-// returns nil if there are none, or for an opaque agent, which has no state to update and gets the files themselves.
+// returns nil if there are none, or for an opaque agent, which has no state to update and receives the files directly.
 func (s *Stepper) uploadsAsUpdate(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	if _, traits, err := ses.agent.Backend(ctx); err != nil || !traits.Exposes.ReportsState() {
 		return nil, ses.given()

@@ -7,11 +7,11 @@ import (
 )
 
 // waitForThread waits until a queued run of the task begins, as long as the runs before it continue by themselves. A
-// parked run of another task does not: its client must request its steps, and may be the client that waits here. In
-// that case the queued run is removed, and the error names the task to finish first.
+// parked run of another task does not continue by itself. Its client must request its steps, and that may be the client
+// that waits here. In that case the queued run is removed, and the error names the task to finish first.
 //
-// If other processes execute these runs, the log of the run shows that it begins. The thread's waiter also reports that
-// an earlier run is parked or ends, as long as a run waits there.
+// If other processes execute these runs, the run's log shows when it begins. While a run waits on the thread, the
+// thread's waiter also reports when an earlier run is parked or ends.
 func (s *Stepper) waitForThread(ctx context.Context, ses *session, i int, run mapping.Run) error {
 	if run.Status != mapping.RunPending {
 		return nil
@@ -45,7 +45,8 @@ func (s *Stepper) waitForThread(ctx context.Context, ses *session, i int, run ma
 	}
 }
 
-// othersOnThread returns a task with a parked run on the thread, and whether no other task has an active run there.
+// othersOnThread returns a task with a parked run on the thread. alone reports whether no other task has an active run
+// there.
 func (s *Stepper) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
 	active, err := s.store.Runs.List(ctx, mapping.RunQuery{
 		ThreadID: run.ThreadID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning},
@@ -71,7 +72,7 @@ func (s *Stepper) blockedBy(ctx context.Context, ses *session, parked string) er
 	}
 	ses.restart(fresh)
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
-		"Task %s of this topic waits for its next step to be asked for. Finish it first, cancel it, or give this task additional_input.multitask_strategy interrupt.",
+		"Task %s of this topic is waiting for a client to request its next step. Finish it first, cancel it, or give this task additional_input.multitask_strategy interrupt.",
 		parked)
 	e.Detail = map[string]string{"task_id": parked}
 	return e

@@ -67,7 +67,7 @@ func blockedBy(t *testing.T, ref adapter.TaskRef, err error) {
 }
 
 // A POST that waits for the thread is notified at once when the run before its own is parked: the clock stands still.
-func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
+func TestWaitingPOSTIsNotifiedOfAParkedRun(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
 }
 
 // If no other process writes, a POST that waits for the thread causes no queries until there is a notification.
-func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
+func TestWaitingPOSTDoesNotQueryTheStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
 
 // A POST that waits for the thread while another process uses it does not poll, and is notified when the run there is
 // parked. Polling would take much longer in total.
-func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
+func TestWaitingPOSTIsNotifiedByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
 	here, there, goOn := all[0], all[1], make(chan struct{})

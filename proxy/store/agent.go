@@ -31,7 +31,8 @@ func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.Raw
 	})
 }
 
-// Seen returns when this database first saw a configured agent, which is now at the first call. Not scoped by tenant.
+// Seen returns when this database first saw a configured agent; the first call stores the current time. Not scoped by
+// tenant.
 func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
 	// The agent is almost always known, and a read must not need a writable disk.
 	var us int64

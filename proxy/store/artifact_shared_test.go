@@ -126,7 +126,7 @@ func TestCopiedThreadsShareTheirBytes(t *testing.T) {
 }
 
 // Operations that remove bytes from one thread leave them to the others.
-func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
+func TestSharedFilesSurviveChangesToOneThread(t *testing.T) {
 	t.Parallel()
 	for name, happens := range map[string]func(s sharing, thread string){
 		"a client writes again": func(s sharing, thread string) {
@@ -169,7 +169,7 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 }
 
 // Many threads are deleted in one statement, and some remain.
-func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
+func TestExpiredThreadsKeepSharedBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
 		s := shared(t, dsn, 4)
@@ -183,7 +183,7 @@ func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
 }
 
 // On PostgreSQL the threads are deleted by several processes.
-func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
+func TestSharedBytesAreDeletedWithTheLastThread(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
 		s := shared(t, dsn, 8)

@@ -212,7 +212,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 	})
 }
 
-func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
+func TestArtifactsOfAgentsAreListedFirst(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -235,7 +235,7 @@ func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 
 // A slow reader of a file that is deleted gets an error, never the bytes of a new file, which may belong to another
 // owner.
-func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
+func TestReaderNeverGetsAnotherFile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

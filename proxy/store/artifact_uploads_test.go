@@ -10,7 +10,7 @@ import (
 )
 
 // An upload is listed however it came to the thread.
-func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
+func TestUploadsAreListedRegardlessOfOrigin(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

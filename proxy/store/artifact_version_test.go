@@ -174,8 +174,8 @@ var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
 	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
 })
 
-// Whatever concurrent runs and clients do to files, deleting some runs leaves what the others made of them.
-func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
+// Whatever concurrent runs and clients do to files, deleting some runs leaves the results of the others.
+func TestFilesMatchTheRemainingRuns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -213,7 +213,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 }
 
 // Files that other runs depend on remain, and a file that a client uploaded since belongs to the client.
-func TestFilesOthersStandOnStay(t *testing.T) {
+func TestFilesNeededByOtherRunsRemain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -236,8 +236,8 @@ func TestFilesOthersStandOnStay(t *testing.T) {
 	})
 }
 
-// After deleting a concurrent run, each path is what the other runs made of it.
-func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
+// After deleting a concurrent run, each path has the content from the other runs.
+func TestFilesOfAConcurrentRunAreRemoved(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -260,7 +260,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 }
 
 // Replaced files are dropped with the checkpoints that contain them, not before.
-func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
+func TestReplacedFilesAreDeletedWithTheirHistory(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -14,8 +14,8 @@ import (
 // Assistants holds the assistants created by clients, with their versions.
 type Assistants struct{ base *base }
 
-// All versions of an assistant are stored in full. The assistant's row repeats the current one, so that creating a run
-// needs only one read.
+// All versions of an assistant are stored in full. The assistant's row repeats the current version, so that creating a
+// run needs only one read.
 const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.last, a.body, a.created_us, a.updated_us FROM assistants a`
 
 type assistantRow struct {
@@ -94,7 +94,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 			if !foreign && (err != nil || orGet) {
 				return err
 			}
-			e := mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
+			e := mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "Assistant %q already exists. Use another id.", a.ID)
 			if !foreign {
 				e.Detail = mapping.Existing{ID: a.ID}
 			}
@@ -135,7 +135,7 @@ func noAssistant(row assistantRow, err error, id string) error {
 	return tables.NotFound(err, mapping.CodeAgentNotFound, "assistant", id)
 }
 
-// holdAssistant is readAssistant with the row locked.
+// holdAssistant is like readAssistant, but locks the row.
 func holdAssistant(t *sqldb.Tx, sc tables.Scope, id string) (row assistantRow, err error) {
 	if t.Shared() {
 		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.Tenant, id); err != nil {

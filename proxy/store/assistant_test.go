@@ -81,7 +81,7 @@ func TestAssistantHasVersions(t *testing.T) {
 	})
 }
 
-func TestAssistantThatIsThere(t *testing.T) {
+func TestExistingAssistant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -158,7 +158,7 @@ func TestAssistantVersionsRace(t *testing.T) {
 	})
 }
 
-func TestAssistantTakesItsCronsAlong(t *testing.T) {
+func TestCronsAreDeletedWithTheirAssistant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -17,7 +17,7 @@ type base struct {
 	wakeups
 }
 
-// runKey locates a run's rows. Tokens means that its row is already marked as having tokens, and Overlaps that other
+// runKey locates a run's rows. Tokens means that its row is already marked as having tokens. Overlaps means that other
 // runs may run on its thread at the same time.
 type runKey struct {
 	Run, Thread      int64

@@ -39,7 +39,7 @@ func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err
 	return at, tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
-// At reads a checkpoint. An empty id means the head. It returns a zero State for an empty thread and NotFound for an
+// At reads a checkpoint. An empty id means the head. It returns the zero State for an empty thread, and NotFound for an
 // unknown id.
 func (s *States) At(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -66,8 +66,8 @@ func (s *States) At(ctx context.Context, threadID, checkpointID string) (st Stat
 	return st, err
 }
 
-// Checkpoint reads a checkpoint without its state. An empty id means the head. It returns a zero Checkpoint for an
-// empty thread and NotFound for an unknown id.
+// Checkpoint reads a checkpoint without its state. An empty id means the head. It returns the zero Checkpoint for an
+// empty thread, and NotFound for an unknown id.
 func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}

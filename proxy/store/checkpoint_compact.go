@@ -13,8 +13,8 @@ import (
 )
 
 // OldHistories lists threads whose oldest checkpoint was created at before or earlier. It leaves out threads with an
-// active run, and those whose newest run waits for an answer, because continuing may need the state it began with. They
-// are ordered by creation and start after from (zero means at the first). It covers all tenants.
+// active run, and those whose newest run waits for an answer, because to continue they may need the state they began
+// with. They are ordered by creation and start after from (zero means at the first). It covers all tenants.
 func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
@@ -45,7 +45,7 @@ func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Ti
 	return n, err
 }
 
-// forgetHistory is ForgetHistory for a locked thread.
+// forgetHistory is like ForgetHistory, for a locked thread.
 func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error) {
 	c := compaction{Tx: t, thread: o.key}
 	ok, err := c.find(o, before)
@@ -78,7 +78,7 @@ func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	})
 }
 
-// DeleteHistory is ForgetHistory for one thread up to its head, whatever its age.
+// DeleteHistory is like ForgetHistory, for one thread up to its head, regardless of age.
 func (s *Retention) DeleteHistory(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: tables.TenantOf(ctx), ThreadID: threadID}
 	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

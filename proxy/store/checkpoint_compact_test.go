@@ -55,7 +55,7 @@ func (b *harness) forget(before time.Time) (n int64) {
 	return n
 }
 
-func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
+func TestOldHistoryIsForgottenAndTheRestRemains(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)

@@ -1,8 +1,8 @@
 package store
 
-// Distance measures how much is folded on a snapshot to get a state: the number of state-changing events and the bytes
-// of their data. The caller that appends checkpoints keeps count and passes a snapshot if one is due, so that the cost
-// of appending depends only on what is appended.
+// Distance measures the amount that is folded on a snapshot to get a state: the number of state-changing events and the
+// bytes of their data. The caller that appends checkpoints keeps count and passes a snapshot if one is due, so that the
+// cost of an append depends only on its size.
 type Distance struct{ Rows, Bytes int }
 
 // Distance returns the distance of a state that was read completely (not one that Continues another).
@@ -13,8 +13,8 @@ func (d Distance) Plus(bytes int) Distance { return Distance{Rows: d.Rows + 1, B
 
 // SnapshotDue reports whether a checkpoint at this distance needs a snapshot, given the size of its state in bytes. It
 // does if the differences are larger than the state or too many to be read as quickly. So reading any checkpoint costs
-// at most about as much as two states. Differences may be larger than the state by a thousandth, the overhead around
-// their values: otherwise a large update would be stored twice, as a difference and as a snapshot.
+// at most about as much as reading two states. Differences may exceed the size of the state by a thousandth, which is
+// the overhead around their values. Otherwise a large update would be stored twice, as a difference and as a snapshot.
 func (d Distance) SnapshotDue(stateSize int) bool {
 	return d.Rows > RowsBetween(stateSize) || d.Bytes > max(stateSize+stateSize/1024, shortDiffs)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// keepFolded stores a snapshot of the thread's own state where the run wanted to store one of its view of the state. It
-// is stored with the last of those checkpoints.
+// keepFolded stores a snapshot of the thread's own state in place of the snapshots that the run requested of its view
+// of the state. It is stored with the last of those checkpoints.
 func keepFolded(t *sqldb.Tx, thread int64, events []mapping.Event, wanted map[string][]byte) error {
 	for _, e := range slices.Backward(events) {
 		if e.Head.Checkpoint == nil || wanted[e.Head.Checkpoint.ID] == nil {

@@ -43,7 +43,7 @@ func (b *harness) push(c *store.CreateRunResult, n int, snapshot string) string 
 	return ev.Head.Checkpoint.ID
 }
 
-func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
+func TestStateIsASnapshotAndLaterDifferences(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -86,7 +86,7 @@ func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 	})
 }
 
-func TestForksHaveLinesOfTheirOwn(t *testing.T) {
+func TestForksHaveSeparateLines(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -264,8 +264,8 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 	})
 }
 
-// A run without a state of its own also began on one, and is replayed from it.
-func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
+// A run that creates no state still began on one, and is replayed from it.
+func TestDeletedRunKeepsTheStateFromWhichOthersBegan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -286,7 +286,7 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 	})
 }
 
-func TestCopiedThreadStandsAlone(t *testing.T) {
+func TestCopiedThreadIsIndependent(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -67,7 +67,7 @@ func (b *harness) putFor(key string, ttl time.Duration) {
 	b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{}`)}, TTL: ttl}))
 }
 
-func TestAnItemLivesItsTimeWhenTheClockIsSet(t *testing.T) {
+func TestItemIsKeptForItsTTLWhenTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		for _, jump := range []time.Duration{time.Hour, year} {
@@ -103,7 +103,7 @@ func TestAnItemLivesItsTimeWhenTheClockIsSet(t *testing.T) {
 	})
 }
 
-func TestAnIdempotencyKeyIsRememberedWhenTheClockIsSet(t *testing.T) {
+func TestIdempotencyKeyIsRememberedWhenTheClockIsSet(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, h := handled(t, open)
@@ -134,7 +134,7 @@ func (b *harness) begun() (ids []string, next time.Time) {
 	return ids, next
 }
 
-func TestADelayedRunWaitsItsTimeWhenTheClockWasAhead(t *testing.T) {
+func TestDelayedRunWaitsAsLongAsRequestedIfTheClockWasAhead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		for _, ahead := range []time.Duration{time.Hour, year} {
@@ -159,7 +159,7 @@ func TestADelayedRunWaitsItsTimeWhenTheClockWasAhead(t *testing.T) {
 	})
 }
 
-func TestADeliveryIsTriedAgainWhenTheClockWasAhead(t *testing.T) {
+func TestDeliveryIsRetriedIfTheClockWasAhead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, h := handled(t, open)
@@ -180,7 +180,7 @@ func TestADeliveryIsTriedAgainWhenTheClockWasAhead(t *testing.T) {
 }
 
 // If a process creates a run while its clock is ahead, other processes correct the delay, too.
-func TestADelayedRunOfAProcessThatWasAheadWaitsItsTime(t *testing.T) {
+func TestDelayedRunOfAProcessThatWasAheadWaitsAsLongAsRequested(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	for _, ahead := range []time.Duration{time.Hour, year} {

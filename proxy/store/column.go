@@ -37,7 +37,7 @@ func encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 // usualHead is the size in bytes that suffices for the heads of most events.
 const usualHead = 384
 
-// encodeHead returns a head as JSON, or nil for an empty one, such as a token's.
+// encodeHead returns a head as JSON, or nil for an empty head, such as that of a token.
 func encodeHead(h *mapping.Head) ([]byte, error) {
 	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Crons keeps the crons that create runs at set times. It creates no run and parses no schedule.
+// Crons keeps the crons that create runs at set times. It does not create runs or parse schedules.
 type Crons struct {
 	base *base
 	most int // limit per tenant; 0 means none
@@ -94,7 +94,7 @@ func readCron(t *sqldb.Tx, sc tables.Scope, id string) (row cronRow, err error) 
 	return row, tables.NotFound(err, mapping.CodeCronNotFound, "cron", id)
 }
 
-// Update replaces the mutable fields of a cron: all except its ids, owner, thread and agent.
+// Update replaces the mutable fields of a cron: all but its ids, owner, thread and agent.
 func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, tables.ScopeOf(ctx), c.ID)
@@ -184,7 +184,7 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// Due lists crons whose tick is now or was missed, the longest overdue first. It also returns the current time and the
+// Due lists crons whose tick is due or was missed, the longest overdue first. It also returns the current time and the
 // time of the next tick (zero if there is none). It covers all tenants.
 func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -230,8 +230,8 @@ func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 	return list, now, err
 }
 
-// Ticked sets the next tick of a cron listed by Due or Later (zero means none), and why its last tick created no run,
-// if it did not. It does nothing if the cron has changed in the meantime.
+// Ticked sets the next tick of a cron listed by Due or Later (zero means none), and the reason why its last tick
+// created no run, if any. It does nothing if the cron has changed in the meantime.
 func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
@@ -252,5 +252,5 @@ func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {
 	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, sqldb.In{tenant}, sqldb.Out{&n}); err != nil || n < s.most {
 		return err
 	}
-	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)
+	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are already %d crons, the limit set by limits.crons. Delete one that is not needed.", n)
 }

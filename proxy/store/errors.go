@@ -30,21 +30,21 @@ const (
 // CodeThreadThere is the error code for a new thread whose id is taken.
 const CodeThreadThere = "thread_exists"
 
-// CodeNameTaken refuses a new thread whose name is taken.
+// CodeNameTaken is the error code for a new thread whose name is taken.
 const CodeNameTaken = "thread_name_taken"
 
-// CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
+// CodeHeadMoved is the error code for an update of a state that is no longer the thread's newest.
 const CodeHeadMoved = "head_moved"
 
 // CodeTaskMoved is the error code for a run whose creator did not know the newest run of its task.
 const CodeTaskMoved = "task_conflict"
 
-// noRun is tables.NotFound for a run.
+// noRun is like tables.NotFound, for a run.
 func noRun(err error, id string) error {
 	return tables.NotFound(err, mapping.CodeRunNotFound, "run", id)
 }
 
-// noTask is tables.NotFound for a task.
+// noTask is like tables.NotFound, for a task.
 func noTask(err error, id string) error {
 	return tables.NotFound(err, mapping.CodeTaskNotFound, "task", id)
 }

@@ -22,8 +22,8 @@ type Append struct {
 	Links           []mapping.Link
 	Artifacts       []string             // ids of staged artifacts that become visible (see artifact.Table.Save)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
-	DropFiles       []string             // paths that are gone
-	WriteHook       WriteHook            // returns notifications of the begin of the task's work; nil means none
+	DropFiles       []string             // paths of removed files
+	WriteHook       WriteHook            // returns notifications when the task's work begins; nil means none
 	Relaxed         bool                 // not yet visible to any reader: Flush or a later commit brings it to disk
 	End             *End
 }
@@ -193,7 +193,7 @@ func (s *Events) begun(t *sqldb.Tx, at runKey, a Append) error {
 	return nil
 }
 
-// endOrPark ends a run in this process: it has ended, or is parked until its next step is requested.
+// endOrPark ends a run in this process. The run has ended, or it is parked until its next step is requested.
 func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {

@@ -230,7 +230,7 @@ func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, mar
 	return nil
 }
 
-// longRow is the length of a value, in bytes, above which its row gets its own statement. For a statement with several
+// longRow is the length in bytes of a value above which its row gets its own statement. For a statement with several
 // rows, SQLite copies the values once more.
 const longRow = 64 << 10
 

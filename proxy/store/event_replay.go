@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Replay tells a reader where to start so that it can replay a thread's events after a number. For that it needs each
+// Replay is the place at which a reader must start to replay a thread's events after a number. The reader needs each
 // run from its start.
 type Replay struct {
 	// From is the number to read after. All runs that are active after the requested number begin at From or later.
@@ -16,8 +16,8 @@ type Replay struct {
 	// Floor is the number up to which the log can no longer be replayed, because the state on which a run began was
 	// dropped (ForgetHistory).
 	Floor int64
-	// Trimmed means that the requested number lies within a run that has ended and whose events have since been removed
-	// in part, such as its tokens (DeleteTokenEvents).
+	// Trimmed means that the requested number lies within a run that has ended and some of whose events have since been
+	// removed, such as its tokens (DeleteTokenEvents).
 	Trimmed bool
 	// Orphaned means that the event with the requested number remains although its run was deleted.
 	Orphaned bool

@@ -14,8 +14,8 @@ type ToldItems struct {
 	Items []mapping.ItemName
 }
 
-// Told returns the items for the newest runs of a thread, newest first. It considers at most limit runs and leaves out
-// those without items.
+// Told returns the items for the newest runs of a thread, newest first. It considers at most limit runs and omits those
+// without items.
 func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil

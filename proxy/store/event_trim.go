@@ -11,7 +11,7 @@ import (
 const tokensAtOnce = 2000
 
 // DeleteTokenEvents removes the tokens (delta events) of runs that ended at before or earlier; the resulting messages
-// remain. It does part of the work and reports whether there is more. It covers all tenants.
+// remain. One call does part of the work and reports whether there is more. It covers all tenants.
 func (s *Retention) DeleteTokenEvents(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []runKey
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unflushed returns how many pages of a database's log the kernel has not written to disk, and which a power failure
-// would lose.
+// unflushed returns the number of pages of a database's log that the kernel has not written to disk. A power failure
+// would lose them.
 func (b *harness) unflushed(path string) uint64 {
 	b.t.Helper()
 	f, err := os.Open(path + "-wal")
@@ -43,7 +43,7 @@ func (b *harness) lags(path string, do func()) bool {
 
 // A relaxed commit is not flushed by itself. It is flushed before any data that depends on it is returned: by Flush, by
 // a read, and by a write that is not relaxed, even if that writes nothing.
-func TestWhatIsFlushed(t *testing.T) {
+func TestFlush(t *testing.T) {
 	t.Parallel()
 	for name, tell := range map[string]func(*harness, *store.CreateRunResult) error{
 		"Flush": func(b *harness, _ *store.CreateRunResult) error { return b.Flush() },
@@ -111,7 +111,7 @@ func flushTogether(b *harness, _ *store.CreateRunResult) error {
 }
 
 // With `synchronous: normal` SQLite flushes at its checkpoints, and nothing else flushes.
-func TestNothingIsFlushedWhereThatIsSaid(t *testing.T) {
+func TestSynchronousNormalDoesNotFlush(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	b := openAt(t, path, store.Options{Synchronous: "normal"})

@@ -22,8 +22,8 @@ func (holdings) FreeOthers(t *sqldb.Tx, owner string) error {
 	return err
 }
 
-// FreeLapsed implements Holdings. A process that is only slow learns of it at its next write, which fails because of
-// the fence.
+// FreeLapsed implements Holdings. A process that is merely slow finds out at its next write, which fails because of the
+// fence.
 func (holdings) FreeLapsed(t *sqldb.Tx) (freed int64, err error) {
 	held, err := t.Exec(`DELETE FROM updates WHERE ` + sqldb.NoLease(`updates.holder`))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // the transaction that changes the status, which may run twice. It must not use the store.
 type WriteHook func(h mapping.Hook, status mapping.TaskStatus) *Webhook
 
-// hookSecret is the column secret of a hook.
+// hookSecret is the content of a hook's column secret.
 type hookSecret struct {
 	Token       string `json:"token,omitempty"`
 	Scheme      string `json:"scheme,omitempty"`
@@ -139,7 +139,7 @@ func (s *Tasks) DeleteHook(ctx context.Context, taskID, id string) error {
 	})
 }
 
-// statusChange is a change of a task's status by one of its runs, in the transaction of the event that causes it.
+// statusChange is a change of a task's status by one of its runs, made in the transaction of the event that causes it.
 type statusChange struct {
 	at     runKey
 	runID  string

@@ -61,9 +61,9 @@ func (b *harness) delivered() (said []string) {
 
 var asks = mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}}
 
-// TestHooksAreToldOfTheirStatuses checks that each hook is notified of the statuses that it names, in the transaction
+// TestHooksAreNotifiedOfTheirStatuses checks that each hook is notified of the statuses that it names, in the transaction
 // of the change and in order.
-func TestHooksAreToldOfTheirStatuses(t *testing.T) {
+func TestHooksAreNotifiedOfTheirStatuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t, store.Options{})
@@ -120,8 +120,8 @@ func (b *harness) claimed(c *store.CreateRunResult) *store.CreateRunResult {
 	return c
 }
 
-// TestHookIsToldInOrder checks that a delivery waits only for earlier ones to the same hook.
-func TestHookIsToldInOrder(t *testing.T) {
+// TestHookIsNotifiedInOrder checks that a delivery waits only for earlier ones to the same hook.
+func TestHookIsNotifiedInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)

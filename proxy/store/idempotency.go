@@ -55,7 +55,7 @@ func NewIdempotencyKey(text, route string, request any) IdempotencyKey {
 	return IdempotencyKey{Text: text, Route: route, Sum: sum[:]}
 }
 
-// Of returns the key of a principal. A principal with scope own has keys of its own. Otherwise it would get the results
+// Of returns the key of a principal. A principal with scope own has separate keys. Otherwise it would get the results
 // of others' requests, or be refused because of them.
 func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
 	if k.Text != "" && p.Own {
@@ -65,9 +65,9 @@ func (k IdempotencyKey) Of(p mapping.Principal) IdempotencyKey {
 	return k
 }
 
-// ErrKeyReused is the error for a different request with a key that was used before.
+// ErrKeyReused is the error for a key that was already used for a different request.
 var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
-	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
+	"This Idempotency-Key was already sent with a different request. Use a new key for each new request.")
 
 // Remembered returns the id of the object that an earlier request with the key created. ok is false if there was no
 // such request. It returns an Invalid error if the earlier request was a different one.
@@ -82,7 +82,7 @@ func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made strin
 	return made, ok, err
 }
 
-// recallKey is Remembered within a transaction.
+// recallKey is like Remembered, within a transaction.
 func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
@@ -142,13 +142,13 @@ func forgetKeys(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Horizon-keysKeptFor.Microseconds())
 }
 
-// CodeRepeated is the error code for a change that the same request has made before.
+// CodeRepeated is the error code for a change that an identical request has already made.
 const CodeRepeated = "repeated"
 
 // repeatedRequest returns the error for a repeated change, or err if the check itself failed.
 func repeatedRequest(earlier string, err error) error {
 	if err == nil {
-		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)
+		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It created %q.", earlier)
 	}
 	return err
 }

@@ -58,9 +58,9 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 	return l, err
 }
 
-// Before returns the last logged ids, at the time of a checkpoint, that the agent of the checkpoint's run used for the
-// thread and the run. It returns the zero Link if no run of this thread created the checkpoint, as on a copied thread.
-// If threadID is "", it considers all threads, since a copied checkpoint keeps the number of its original.
+// Before returns the ids that the agent of a checkpoint's run used for the thread and the run, as last logged before
+// the checkpoint. It returns the zero Link if no run of this thread created the checkpoint, as on a copied thread. If
+// threadID is "", it considers all threads, since a copied checkpoint keeps the number of its original.
 func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		l = mapping.Link{}

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// listAtOnce is how many bytes of rows a list holds at a time. A single longer row is held alone.
+	// listAtOnce is the number of bytes of rows that a list holds at a time. A single longer row is held alone.
 	listAtOnce = 4 << 20
 	// wholeList is the limit of a list that holds all of its rows.
 	wholeList = math.MaxInt
 )
 
-// longList is a list of rows that may be many and long. Its ids are fixed when it is created. It keeps rows in memory
-// up to a limit. For the others it keeps only the ids and reads the rows again when the list reaches them.
+// longList is a list of rows, of which there may be many, and each may be long. Its ids are fixed when it is created.
+// It keeps rows in memory up to a limit. For the others it keeps only the ids and reads the rows again when the list
+// reaches them.
 type longList[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids

@@ -3,7 +3,7 @@ package store
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // Notice announces a commit of another process to the same database. About is a run or the kind of due work. For a
-// NoticePending it is the thread that is no longer held by a state update, or that a run has left while others wait.
+// NoticePending it is the thread that a state update no longer holds, or that a run has left while others wait.
 type Notice = sqldb.Notice
 
 // NoticeKind is the kind of a Notice.
@@ -33,8 +33,8 @@ func newWakeups() wakeups {
 	return wakeups{expiryWakeup: make(chan struct{}, 1), cronWakeup: make(chan struct{}, 1), webhookWakeup: make(chan struct{}, 1)}
 }
 
-// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
-// is about, or all of them if what is empty.
+// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on the subject of a
+// NoticeDue, or all of them if what is empty.
 func (w *wakeups) WakeDue(what string) {
 	for name, ch := range map[string]chan struct{}{dueExpiry: w.expiryWakeup, dueCron: w.cronWakeup, dueWebhook: w.webhookWakeup} {
 		if what == "" || what == name {

@@ -61,7 +61,7 @@ func execOn(path, text string) error {
 
 // A5 in small: a copy of the files taken between two writes is like the state after a crash. It contains everything
 // acknowledged.
-func TestCopyTakenWhileOpenHoldsWhatWasAcknowledged(t *testing.T) {
+func TestCopyOfAnOpenDatabaseContainsAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
 	b := openAt(t, path, store.Options{})

@@ -26,7 +26,7 @@ type Webhook struct {
 // Delivery is a row of the outbox: the notification of a run's webhook or of a hook of its task.
 type Delivery struct {
 	// ID is the same for every attempt: uuid5(run id, "webhook"); for a hook the name also includes hook and status. It
-	// is unique because a run has one end and sets each status of its task at most once.
+	// is unique because a run ends once and sets each status of its task at most once.
 	ID            string
 	Tenant, RunID string
 	Hook          string // id of the hook; "": the webhook of the run
@@ -34,11 +34,11 @@ type Delivery struct {
 	URL           string
 	Header        map[string]string // nil in lists
 	Body          []byte            // nil in lists
-	Attempts      int               // begun so far
+	Attempts      int               // number of attempts that have begun
 	Error         string            // of the newest failed attempt; "" after a success
 	CreatedAt     time.Time
 	Due           time.Time // of the next attempt; zero if there is none
-	Done          time.Time // when it was delivered, or given up if Error is set
+	Done          time.Time // when it was delivered or, if Error is set, given up
 	key           int64
 }
 
@@ -70,7 +70,7 @@ func (s *Outbox) Changed() <-chan struct{} { return s.base.webhookWakeup }
 
 // Claim takes up to limit due deliveries for which accept (nil means all) returns true, the longest overdue first. Each
 // counts as attempted and becomes due again after lease, in case this process does not finish it. wait is the time
-// until the next one is due, or 0 if there is none besides those that accept refused. It covers all tenants.
+// until the next one is due, or 0 if there is none other than those that accept refused. It covers all tenants.
 func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
 	if err == nil && ahead {
@@ -114,7 +114,7 @@ func (s *Outbox) takeBack(t *sqldb.Tx) error {
 // noEarlier excludes deliveries to a hook that has an earlier one pending.
 const noEarlier = ` AND (o.hook = '' OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.task_id = o.task_id AND e.hook = o.hook AND e.hook <> '' AND e.tenant = o.tenant AND e.done_us = 0 AND e.id < o.id))`
 
-// dueDeliveries reads without occupying the writer. ahead reports whether takeBack has something to do.
+// dueDeliveries reads without using the writer. ahead reports whether there is work for takeBack.
 func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
@@ -174,7 +174,7 @@ func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3, headers = NULL WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
-// Returned returns a claimed delivery as if it had not been attempted.
+// Returned gives back a claimed delivery as if it had not been attempted.
 func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }

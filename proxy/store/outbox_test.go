@@ -35,7 +35,7 @@ func clocked(t *testing.T, open opener) (*harness, *later) {
 	return open(t, store.Options{Now: clock.now, Synchronous: "normal"}), clock
 }
 
-func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
+func TestDeliveryIsClaimedOnceAndDueAgainLater(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -86,7 +86,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 	})
 }
 
-func TestDeliveriesToASlowReceiverDoNotHoldUpOthers(t *testing.T) {
+func TestDeliveriesToASlowReceiverDoNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, _ := clocked(t, open)

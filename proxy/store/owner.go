@@ -18,16 +18,16 @@ func ownerOf(ctx context.Context, id string) ownerID {
 	return ownerID{Tenant: tables.TenantOf(ctx), ID: id}
 }
 
-// Overwriting is sqldb.DB.Overwriting.
+// Overwriting calls sqldb.DB.Overwriting.
 func (s *Owners) Overwriting(ctx context.Context, do func() error) error {
 	return s.base.DB.Overwriting(ctx, do)
 }
 
-// Rewrite is sqldb.DB.Rewrite.
+// Rewrite calls sqldb.DB.Rewrite.
 func (s *Owners) Rewrite(ctx context.Context) (done bool, err error) { return s.base.DB.Rewrite(ctx) }
 
 // Copies returns an agent's counterparts of a thread: the threads and tasks named in its log and its links. They
-// include old ones, since an agent keeps these after it was given a new one. Each is listed once, with its newest link.
+// include old ones, since an agent keeps them when it receives a new one. Each is listed once, with its newest link.
 func (s *Owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, tables.ScopeOf(ctx), threadID)

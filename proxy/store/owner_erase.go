@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// EraseThread is Threads.Delete that also removes webhooks and idempotency keys.
+// EraseThread is like Threads.Delete, but also removes webhooks and idempotency keys.
 func (s *Owners) EraseThread(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, eraseThreadTraces) })
 }
@@ -63,8 +63,8 @@ func eraseTask(t *sqldb.Tx, tenant, id string) (removed bool, err error) {
 	return true, putAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM hooks WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
 }
 
-// EraseRest removes the webhooks and idempotency keys of an owner that are left after everything they refer to was
-// removed.
+// EraseRest removes those webhooks and idempotency keys of an owner that remain after everything to which they refer
+// was removed.
 func (s *Owners) EraseRest(ctx context.Context, owner string) (hooks, keys int64, err error) {
 	o := ownerOf(ctx, owner)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {

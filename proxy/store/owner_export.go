@@ -49,8 +49,7 @@ type OwnedFile struct {
 	key, blob                  int64
 }
 
-// Files returns some files of an owner's threads, those that come after behind. The zero OwnedFile comes before the
-// first.
+// Files returns some files of an owner's threads, starting after behind. The zero OwnedFile precedes the first.
 func (s *Owners) Files(ctx context.Context, owner string, behind OwnedFile) (list []OwnedFile, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil

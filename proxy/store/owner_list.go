@@ -9,17 +9,17 @@ import (
 // ownedPage is the maximum number of ids in a list.
 const ownedPage = 256
 
-// Threads returns ids of the owner's threads after behind, oldest first.
+// Threads returns the ids of some of the owner's threads, starting after behind, oldest first.
 func (s *Owners) Threads(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.thread_id FROM threads r WHERE r.tenant = $1 AND r.owner = $2 AND r.thread_id > $3 ORDER BY r.thread_id LIMIT $4`, owner, behind)
 }
 
-// Crons returns ids of the owner's crons after behind, oldest first.
+// Crons returns the ids of some of the owner's crons, starting after behind, oldest first.
 func (s *Owners) Crons(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.cron_id FROM crons r WHERE r.tenant = $1 AND r.owner = $2 AND r.cron_id > $3 ORDER BY r.cron_id LIMIT $4`, owner, behind)
 }
 
-// Assistants returns ids of the owner's assistants after behind, oldest first.
+// Assistants returns the ids of some of the owner's assistants, starting after behind, oldest first.
 func (s *Owners) Assistants(ctx context.Context, owner, behind string) ([]string, error) {
 	return s.ids(ctx, `SELECT r.assistant_id FROM assistants r WHERE r.tenant = $1 AND r.owner = $2 AND r.assistant_id > $3 ORDER BY r.assistant_id LIMIT $4`, owner, behind)
 }
@@ -40,13 +40,13 @@ func (s *Owners) ids(ctx context.Context, text, owner, behind string) (list []st
 // Guest is a run, or a task without runs, that the owner created on another owner's thread.
 type Guest struct{ ThreadID, ID string }
 
-// GuestRuns returns the owner's runs on threads of others, after behind.
+// GuestRuns returns some of the owner's runs on threads of others, starting after behind.
 func (s *Owners) GuestRuns(ctx context.Context, owner, behind string) ([]Guest, error) {
 	return s.guests(ctx, `SELECT h.thread_id, r.run_id FROM runs r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.run_id > $3 ORDER BY r.run_id LIMIT $4`, owner, behind)
 }
 
-// GuestTasks returns the owner's tasks on threads of others, after behind.
+// GuestTasks returns some of the owner's tasks without runs on threads of others, starting after behind.
 func (s *Owners) GuestTasks(ctx context.Context, owner, behind string) ([]Guest, error) {
 	return s.guests(ctx, `SELECT h.thread_id, r.task_id FROM tasks r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.task_id > $3 ORDER BY r.task_id LIMIT $4`, owner, behind)

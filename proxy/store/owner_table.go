@@ -3,11 +3,11 @@ package store
 // ownedTable describes the rows of one table that belong to an owner: the rows r that match where, with the tenant as
 // $1 and the owner as $2.
 type ownedTable struct {
-	kind   string // name of the rows for people; "" if they belong to other rows and are not counted
+	kind   string // name of the rows in reports; "" if they belong to other rows and are not counted
 	table  string
 	where  string
-	bytes  string // length of a row
-	oldest string // columns with times; "" if there are none
+	bytes  string // expression for the size of a row
+	oldest string // expressions for its times; "" if it has none
 	newest string
 }
 

@@ -64,7 +64,7 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 }
 
 // Frequent queries read only unfinished rows.
-func TestRegularLooksUseIndexesOfWhatHasNotEnded(t *testing.T) {
+func TestRegularQueriesUseIndexesOfUnfinishedRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, err := Open(ctx, filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())

@@ -11,7 +11,7 @@ import (
 
 // After a failover the new server may lack a run whose key the process has cached, and may have reused the key for
 // another run. Nothing is written to that run.
-func TestKeyOfALostRunIsAnothersByNow(t *testing.T) {
+func TestKeyOfALostRunMayBelongToAnother(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	a := openAt(t, dsn, store.Options{})

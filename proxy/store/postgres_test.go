@@ -148,9 +148,9 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 	}
 }
 
-// TestLeaseThatEndedIsTakenOver checks that a run with an expired lease can be claimed, and that its former holder can
-// change nothing (C2, C3).
-func TestLeaseThatEndedIsTakenOver(t *testing.T) {
+// TestExpiredLeaseIsTakenOver checks that a run with an expired lease can be claimed, and that its former holder can no
+// longer change anything (C2, C3).
+func TestExpiredLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	c := a.create(newThreadRun())
@@ -250,8 +250,8 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 	}
 }
 
-// TestKilledConnectionsLoseAndDoubleNothing kills connections at any moment, also during commits (C9).
-func TestKilledConnectionsLoseAndDoubleNothing(t *testing.T) {
+// TestKilledConnectionsNeitherLoseNorDuplicate kills connections at any moment, also during commits (C9).
+func TestKilledConnectionsNeitherLoseNorDuplicate(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	a := openAt(t, dsn, store.Options{})
@@ -382,8 +382,9 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	}
 }
 
-// Other processes are notified of timed work, since the process that recorded it may be gone when it is due.
-func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
+// Other processes are notified of timed work, since the process that recorded it may have stopped by the time it is
+// due.
+func TestDueWorkNotifiesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	if n := <-b.Notices(); n.Kind != store.NoticeAll {
@@ -421,9 +422,9 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	heard("a webhook", b.Deliveries.Changed())
 }
 
-// TestLostNoticesAreMadeUpFor breaks the notification connection. One notice to check everything makes up for the
+// TestLostNoticesAreCompensated breaks the notification connection. A single notice to check everything replaces the
 // missed ones (C5).
-func TestLostNoticesAreMadeUpFor(t *testing.T) {
+func TestLostNoticesAreCompensated(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c5-"+id()
 	a := openAt(t, dsn+"&application_name="+name, store.Options{})

@@ -79,7 +79,7 @@ func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	return left, nil
 }
 
-// closeThreadQuestions is closeQuestions for the questions in the thread's row.
+// closeThreadQuestions is like closeQuestions, for the questions in the thread's row.
 func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
@@ -104,7 +104,7 @@ func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
 	if err != nil {
 		return err
 	}
-	if e.Outcome.Cancelled { // a cancellation cancels the task, started or not
+	if e.Outcome.Cancelled { // a cancellation ends the task, whether the run has started or not
 		if open, err = othersOpen(t, at, open); err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 }
 
 // Nobody could receive the answer after the run was deleted.
-func TestAQuestionGoesWithItsRun(t *testing.T) {
+func TestQuestionIsRemovedWithItsRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -121,7 +121,7 @@ func TestAQuestionGoesWithItsRun(t *testing.T) {
 }
 
 // The questions of a cancelled task are closed, even if the cancelled run has not begun. Those of other tasks remain.
-func TestACancelledTaskAsksNothing(t *testing.T) {
+func TestCancelledTaskHasNoQuestion(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

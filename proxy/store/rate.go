@@ -13,14 +13,14 @@ import (
 // themselves are defined in package limit.
 type Rates struct{ base *base }
 
-// clockSetBack is how many microseconds into the future a budget may be used up before the clock is assumed to have
-// been set back. Operations that end in a different order than they began differ by much less.
+// clockSetBack is the number of microseconds by which a budget may be used up in advance before the clock is assumed to
+// have been set back. Operations that end in a different order than they began differ by much less.
 const clockSetBack = 60_000_000
 
 // Take takes cost from a budget that grows with the database's clock, up to span. If the budget is too small, it takes
 // nothing and returns how long to wait. A negative cost gives back. A row contains the time up to which its budget is
-// used up; without a row the budget is full. A crash of the machine may undo it. If the clock was set back, the budget
-// is empty and grows from now on.
+// used up. Without a row the budget is full. A crash of the machine may undo a call. If the clock was set back, the
+// budget is empty and grows from now on.
 func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {

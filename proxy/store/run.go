@@ -101,7 +101,7 @@ func findRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, err
 	return row, noRun(err, runID)
 }
 
-// lockRun is findRun with the run's thread locked.
+// lockRun is like findRun, but locks the run's thread.
 func lockRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
@@ -119,8 +119,8 @@ func (s *Runs) List(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, err
 	return found.Rows, err
 }
 
-// Search is List that holds only a few megabytes at a time. Runs have their value at the time they are yielded, and
-// deleted ones are skipped. The result can be ranged over once.
+// Search is like List, but holds only a few megabytes in memory at a time. Runs have their values at the time they are
+// yielded, and deleted ones are skipped. The result can be ranged over once.
 func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	found, err := s.find(ctx, q, listAtOnce)
 	if err != nil {

@@ -92,7 +92,7 @@ func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy)
 	}
 }
 
-// displace requests that the active runs stop, by their executions or by the process that reads the note.
+// displace requests a stop of the active runs by their executions or by the process that reads the note.
 func (x *createRunTx) displace(active []*runRow, note string) error {
 	for _, r := range active {
 		r.CancelReason = mapping.SupersededBy(x.made.Run)
@@ -105,7 +105,8 @@ func (x *createRunTx) displace(active []*runRow, note string) error {
 }
 
 // rollbackTime limits how long a run with the strategy rollback waits. It starts once the changes of the other run are
-// removed (Runs.Delete). Between the end of that run and its removal it would start from the wrong state.
+// removed (Runs.Delete). If it started between the end of that run and its removal, it would start from the wrong
+// state.
 const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.

@@ -20,12 +20,12 @@ type RunCall struct {
 	Received []byte
 }
 
-// RunCallsKept is how many calls of a run are kept, the newest ones.
+// RunCallsKept is the number of newest calls that are kept for a run.
 const RunCallsKept = 256
 
-// Keep appends calls to those of a run that this process holds; N is relative to the existing ones. It keeps the newest
-// RunCallsKept. It does not flush: Flush or a later commit brings the calls to disk. It returns ErrFenced if the run is
-// no longer held. It is authorized by the fence and ignores the tenant.
+// Keep appends calls to those of a run that this process holds. N is relative to the existing calls. It keeps the
+// newest RunCallsKept. It does not flush: Flush or a later commit brings the calls to disk. It returns ErrFenced if the
+// run is no longer held. It is authorized by the fence and ignores the tenant.
 func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []RunCall) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64

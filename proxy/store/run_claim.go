@@ -26,7 +26,8 @@ type Claimed struct {
 	Logged          []mapping.Event // this run's events so far, in order; empty if it never started
 	Taken           bool            // it was running in another process, or here before a restart, and must be resumed
 	From            string          // the process that held it (Store.Owner); "" if not known
-	// Running is how long ago the run was first claimed, by the database's clock; 0 if it was claimed just now.
+	// Running is the time since the run was first claimed, by the database's clock. It is 0 if the run was claimed just
+	// now.
 	Running time.Duration
 }
 
@@ -225,7 +226,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// ClaimParked claims a parked run for its next step. It fails with Conflict if the run is not parked any more.
+// ClaimParked claims a parked run for its next step. It fails with Conflict if the run is no longer parked.
 func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
@@ -233,7 +234,7 @@ func (s *Claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err
 			return err
 		}
 		if row.Status != mapping.RunRunning || !row.Parked {
-			return mapping.Errorf(mapping.Conflict, "run_not_parked", "Run %q does not wait for a step.", runID)
+			return mapping.Errorf(mapping.Conflict, "run_not_parked", "Run %q is not waiting for a step.", runID)
 		}
 		c, err = s.claim(t, row.key, false)
 		return err
@@ -258,8 +259,8 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 	})
 }
 
-// RequestStop records on a running run that its holder must stop it, and why. The holder reads it with StopRequests. It
-// returns a Conflict if the run has ended.
+// RequestStop records in a running run that its holder must stop it, with the reason. The holder reads it with
+// StopRequests. It returns a Conflict if the run has ended.
 func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
@@ -267,7 +268,7 @@ func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 			return err
 		}
 		if !row.Status.Active() {
-			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
+			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has already ended (%s).", runID, row.Status)
 		}
 		return s.base.noteStop(t, row, stopCancel, reason)
 	})
@@ -278,8 +279,8 @@ func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
-// ListHeld returns the fences of the runs that this process holds, by run id. It executes them or should. It covers all
-// tenants.
+// ListHeld returns the fences of the runs that this process holds, by run id. The process executes them, or should do
+// so. It covers all tenants.
 func (s *Claims) ListHeld(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -9,8 +9,8 @@ import (
 )
 
 // overlapped reports whether others have changed the thread's state since the run began. If so, the run's view of the
-// state differs from the thread's: its snapshots are dropped, and none of its links may claim that an agent has the
-// same state. It queries only if that matters.
+// state differs from the thread's. Its snapshots are then dropped, and none of its links may claim that an agent has
+// the same state. overlapped makes a query only if the result matters.
 func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
@@ -25,7 +25,7 @@ func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, 
 	return others, err
 }
 
-// stripAgreement removes from links what they say about states.
+// stripAgreement removes from links all claims about states.
 func stripAgreement(links []mapping.Link) []mapping.Link {
 	links = slices.Clone(links)
 	for i := range links {
@@ -34,9 +34,9 @@ func stripAgreement(links []mapping.Link) []mapping.Link {
 	return links
 }
 
-// withdraw removes the changes of a run from the newest state and keeps those of concurrent runs: their changes are
-// folded again without it. It returns false if another run began after this one, or a client changed the state after
-// it, because they started from its changes.
+// withdraw removes the changes of a run from the newest state. It keeps the changes of concurrent runs by folding them
+// again without those of the run. It returns false if another run began after this one, or a client changed the state
+// after it, because they started from its changes.
 func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	var at checkpointPos
 	var follows bool
@@ -59,8 +59,8 @@ func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The checkpoint is created even if it changes nothing now. It records that the run was removed, for when a run
-	// that hides its changes is removed, too.
+	// The checkpoint is created even if it changes nothing now. It records that the run was removed, which matters if a
+	// run that hides its changes is also removed later.
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: sqldb.TimeOf(t.Now)}
 	batch := eventBatch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := batch.takeNumbers(t, advanceFree)
@@ -87,8 +87,7 @@ func changedAfter(t *sqldb.Tx, row *runRow, until int64) (bool, error) {
 }
 
 // foldWithout returns the state at a checkpoint without the changes of one run of its line and of the runs removed
-// before. A run that began at an older checkpoint started the line; what lies between the two is not part of its
-// history.
+// before. A run that began at an older checkpoint started the line. Events between the two are not part of its history.
 func foldWithout(t *sqldb.Tx, row *runRow, at checkpointPos) (*state.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
@@ -130,7 +129,7 @@ func takenOut(events []mapping.Event) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range events {
 		if c := e.Head.Checkpoint; e.RunID == "" && c != nil && c.RunID != "" && c.Source == withdrawn {
-			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints belongs to no run
+			out[c.RunID], out[""] = true, true // events that such a run logged between its checkpoints belong to no run
 		}
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 )
 
 // A run that allows concurrent runs is removed after a client changed the state, also if it began at an older
-// checkpoint. What depends on it remains readable.
-func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
+// checkpoint. Data that depends on it remains readable.
+func TestConcurrentRunIsRemovedBelowAChange(t *testing.T) {
 	t.Parallel()
 	for name, elsewhere := range map[string]bool{"at the head": false, "at an older checkpoint": true} {
 		t.Run(name, func(t *testing.T) {
@@ -48,9 +48,9 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 	}
 }
 
-// Concurrent runs are removed one after the other, in any order. The state is always that of the remaining runs,
-// whichever wrote last.
-func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
+// Concurrent runs are removed one at a time, in any order. The state is always that of the remaining runs, whichever
+// wrote last.
+func TestConcurrentRunsAreRemovedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -33,14 +33,14 @@ type CreateRun struct {
 	IdempotencySum                   []byte // of the request body; a different sum with the same key is Invalid
 }
 
-// QueueLimits is how many runs may wait in this database before another one is refused. 0 means no limit. AgentKey and
-// AgentTenant limit the runs of one key and of one tenant for the agent. The limit of a principal is in
+// QueueLimits are the numbers of runs that may wait in this database before another one is refused. 0 means no limit.
+// AgentKey and AgentTenant limit the runs of one key and of one tenant for the agent. The limit of a principal is in
 // mapping.Principal.
 type QueueLimits struct{ Agent, AgentKey, AgentTenant, Thread, All int }
 
 // Answers identifies what a run answers: the run that asked, which must still be the newest of its task, and those of
 // its questions that must still be open on the thread. Otherwise the answer is refused with Conflict
-// no_pending_interrupt, since a question is answered only once. The zero value means that the run answers nothing.
+// no_pending_interrupt, since a question can be answered only once. The zero value means that the run answers nothing.
 type Answers struct {
 	Run  string
 	Open []mapping.Interrupt
@@ -78,7 +78,7 @@ func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult,
 	return made, nil
 }
 
-// CreateAll is Create for several runs in one transaction: if one is refused, all are, and none begins before all
+// CreateAll is like Create, for several runs in one transaction. If one is refused, all are, and none begins before all
 // exist.
 func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*CreateRunResult, err error) {
 	p := mapping.PrincipalOf(ctx)
@@ -178,7 +178,7 @@ func (x *createRunTx) ensureThread() (err error) {
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
 	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, tables.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
-		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", th.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "Thread %q already exists.", th.ID)
 	}
 	return tables.NoThread(err, th.ID)
 }
@@ -267,7 +267,7 @@ func (x *createRunTx) checkNewest() error {
 }
 
 func taskMoved(taskID string) error {
-	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q has changed in the meantime. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
@@ -318,7 +318,7 @@ func (x *createRunTx) insert() error {
 		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, colRunKwargs, r.ID),
 		x.Sealed(options, colRunOptions, r.ID), r.Base, from, sqldb.Micros(r.CreatedAt), sqldb.Micros(r.UpdatedAt), sqldb.Micros(r.StartedAt), sqldb.Micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
-		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
+		err = mapping.Errorf(mapping.Conflict, "run_exists", "Run %q already exists.", r.ID)
 	}
 	return err
 }

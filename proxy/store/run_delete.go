@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Delete removes an ended run with its events and checkpoints. If the head was the run's, it moves back to the newest
-// remaining checkpoint. Its numbers are not reused. If later checkpoints or other runs depend on the run's checkpoints,
-// these remain, with the events that their states are folded from, as history without a run. The same applies to a run
-// that was concurrent with others; a new checkpoint removes its changes from the newest state. If the state loses the
-// run's changes, files are restored to what they were before the run. A newer run that waited for this may start. It
-// returns a Conflict while the run is active.
+// Delete removes an ended run with its events and checkpoints. If the head was a checkpoint of the run, it moves back
+// to the newest remaining checkpoint. The run's numbers are not reused. If later checkpoints or other runs depend on
+// the run's checkpoints, these remain, with the events that their states are folded from, as history without a run. The
+// same applies to a run that was concurrent with others; a new checkpoint removes its changes from the newest state. If
+// the state loses the run's changes, files are restored to what they were before the run. A newer run that waited for
+// this may start. It returns a Conflict while the run is active.
 func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, tables.ScopeOf(ctx), threadID, runID)
@@ -47,7 +47,7 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 	})
 }
 
-// deleteHistory removes what a run logged and rewinds the thread's head.
+// deleteHistory removes everything that a run logged and rewinds the thread's head.
 func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 	span := sqldb.In{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
@@ -80,7 +80,7 @@ func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 const ofDeleted = `0`
 
 // backToLine restores the files of the thread's head if the deleted run began at an older checkpoint, because the head
-// is then on the line that the run had left.
+// is then on the line from which the run forked.
 func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	var head string
 	var left bool
@@ -91,7 +91,7 @@ func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	}
 	from, err := findCheckpoint(t, row.thread, row.Base)
 	if err != nil {
-		return unlessMissing(err) // it was dropped from a long history
+		return unlessMissing(err) // the checkpoint was dropped from a long history
 	}
 	to, err := findCheckpoint(t, row.thread, head)
 	if err != nil {
@@ -107,9 +107,9 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// deleteFiles makes the thread's files match its future state: without the changes of the run, unless these remain. For
-// a concurrent run it also removes the changes from the state. The run's checkpoints then remain even if nothing
-// depends on them: without them the line would end, and none of the other runs could be removed from it later.
+// deleteFiles makes the thread's files match its future state, which lacks the changes of the run unless these remain.
+// For a concurrent run it also removes the changes from the state. The run's checkpoints then remain even if nothing
+// depends on them. Without them the line would end, and none of the other runs could be removed from it later.
 func deleteFiles(t *sqldb.Tx, row *runRow, standing bool) (stays bool, err error) {
 	concurrent := standing
 	if row.Options.MayOverlap && !standing {
@@ -141,8 +141,8 @@ func stoodOn(t *sqldb.Tx, span sqldb.In) (yes bool, err error) {
 	return yes, err
 }
 
-// rewind makes the newest remaining checkpoint the head if the head was deleted. What follows begins a new line,
-// because the old one has lost events.
+// rewind makes the newest remaining checkpoint the head if the head was deleted. The events that follow begin a new
+// line, because the old one has lost events.
 func rewind(t *sqldb.Tx, thread int64) error {
 	_, err := t.Exec(`UPDATE thread_seq SET line = seq + 1,
  head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),

@@ -11,8 +11,8 @@ import (
 // Displaced is a run that a newer one replaces.
 type Displaced struct {
 	mapping.Run
-	RollBack bool   // it is to be removed, too
-	Newer    string // run that starts after that; "" if none waits for it
+	RollBack bool   // the run is also to be removed
+	Newer    string // the run that starts afterwards; "" if none waits for it
 }
 
 // stopCancel is the stop note of a run that is only to be stopped.
@@ -62,7 +62,7 @@ func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
 	})
 }
 
-// release lets a run start that waited for the removal of another, unless it waits for further ones.
+// release lets the run start that waited for the removal of another, unless it also waits for further removals.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
 	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, sqldb.In{removed}, sqldb.Out{&stop}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// PolledRun is an active run whose steps a client has to request, without the request that created it.
+// PolledRun is an active run whose steps a client must request. It lacks the request that created the run.
 type PolledRun struct {
 	ID, ThreadID  string
 	Agent         string

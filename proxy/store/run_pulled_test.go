@@ -35,7 +35,7 @@ func (b *harness) park(c *store.CreateRunResult) {
 	b.ok(err)
 }
 
-func TestPulledRunsAreThoseWhoseClientHasToAsk(t *testing.T) {
+func TestPulledRunsAreThoseWithPollingClients(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

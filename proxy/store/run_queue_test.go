@@ -41,15 +41,15 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 			stop     string
 			shared   bool // the first run allows concurrent ones
 		}{
-			"reject":     {strategy: mapping.StrategyReject, conflict: true},
-			"default":    {strategy: "", conflict: true},
-			"enqueue":    {strategy: mapping.StrategyEnqueue},
-			"interrupt":  {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
-			"rollback":   {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
-			"concurrent": {strategy: mapping.StrategyConcurrent, claimed: true, shared: true},
-			"concurrent, beside one that wants to be alone": {strategy: mapping.StrategyConcurrent},
-			"reject, beside one that shares":                {strategy: mapping.StrategyReject, conflict: true, shared: true},
-			"enqueue, behind one that shares":               {strategy: mapping.StrategyEnqueue, shared: true},
+			"reject":                               {strategy: mapping.StrategyReject, conflict: true},
+			"default":                              {strategy: "", conflict: true},
+			"enqueue":                              {strategy: mapping.StrategyEnqueue},
+			"interrupt":                            {strategy: mapping.StrategyInterrupt, active: true, stop: "cancel"},
+			"rollback":                             {strategy: mapping.StrategyRollback, active: true, stop: "rollback"},
+			"concurrent":                           {strategy: mapping.StrategyConcurrent, claimed: true, shared: true},
+			"concurrent, next to an exclusive run": {strategy: mapping.StrategyConcurrent},
+			"reject, next to a concurrent run":     {strategy: mapping.StrategyReject, conflict: true, shared: true},
+			"enqueue, behind a concurrent run":     {strategy: mapping.StrategyEnqueue, shared: true},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -146,7 +146,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 	})
 }
 
-func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
+func TestDelayedRunDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
@@ -206,7 +206,7 @@ func TestEveryQueueLimitHolds(t *testing.T) {
 }
 
 // Runs of other keys do not count.
-func TestQueueOfAKeyIsItsOwn(t *testing.T) {
+func TestQueueLimitIgnoresOtherKeys(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -219,7 +219,7 @@ func TestQueueOfAKeyIsItsOwn(t *testing.T) {
 	})
 }
 
-func TestQueueLimitIsSaidByName(t *testing.T) {
+func TestErrorNamesTheQueueLimit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -244,7 +244,7 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 	})
 }
 
-// INV3 under load: many runs are created at once on one thread, and one runs.
+// INV3 under load: many runs are created on one thread at the same time, and only one of them runs.
 func TestOneActiveRunPerThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -308,7 +308,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 }
 
 // Unfinished runs are counted by agent and state, for all tenants.
-func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
+func TestBacklogCountsUnfinishedWork(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -382,7 +382,7 @@ func TestEndInactive(t *testing.T) {
 
 // The reason for a cancellation is stored with the request, for the process that holds the run and for one that takes
 // over after a crash. It is dropped if the run ends otherwise.
-func TestWhyARunIsCancelledIsNoted(t *testing.T) {
+func TestCancelReasonIsStored(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -460,7 +460,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 }
 
 // A key without a sum and a webhook without a body: empty bytes are not NULL.
-func TestEmptyBytesAreNoNull(t *testing.T) {
+func TestEmptyBytesAreNotNull(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -15,13 +15,13 @@ type RunSummary struct {
 	Run     mapping.Run
 	Thread  mapping.Thread
 	Now     time.Time // the database's time
-	Holder  string    // the process that holds it; "" for none
+	Holder  string    // the process that holds it; "" if there is none
 	Here    bool      // this process holds it
 	Owner   string    // this process
 	Until   time.Time // end of the holder's lease; zero if it never ends or there is no holder
 	Before  []mapping.Run
 	Ahead   int           // number of the thread's runs that it waits for; Before contains the first of them
-	Update  string        // the process that holds the thread for a state update (States.Hold); "" for none
+	Update  string        // the process that holds the thread for a state update (States.Hold); "" if there is none
 	Earlier int           // earlier pending runs of the agent
 	Steps   int           // number of updates logged, while it is running
 	Last    mapping.Event // the last event, without data

@@ -10,7 +10,7 @@ import (
 
 // For an ended run only its newest event is read, measured in allocations. For a running one its steps are counted,
 // without those of subgraphs.
-func TestHowARunStandsCostsTheSameHoweverLongItWas(t *testing.T) { // not parallel: it counts allocations
+func TestCostOfStandingIsIndependentOfTheRunsLength(t *testing.T) { // not parallel: it counts allocations
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{})
 	cost := func(steps int) float64 {
 		c := b.create(newThreadRun())

@@ -137,7 +137,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 }
 
 // Runs that are read, stopped and deleted by others while they execute lose and duplicate nothing.
-func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
+func TestRunsReadAndStoppedWhileTheyExecute(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -153,7 +153,7 @@ func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 	})
 }
 
-// liveAmongOthers executes one run until it ends or is lost. What the others do to it depends on its number.
+// liveAmongOthers executes one run until it ends or is lost. The actions of the others depend on its number.
 func liveAmongOthers(b *harness, n int) {
 	b.t.Helper()
 	c := b.create(newThreadRun())

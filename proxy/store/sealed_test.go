@@ -59,9 +59,9 @@ func (b *harness) settle() (forgotten []string) {
 	return forgotten
 }
 
-// Whatever keys a database has had, the newest alone can read all of it. If it was sealed from the start, its files
-// contain no words of its bodies.
-func TestKeysComeAndGo(t *testing.T) {
+// Regardless of the keys that a database has had, the newest alone can read all of it. If it was sealed from the start,
+// its files contain no words of its bodies.
+func TestKeysAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile(readFile)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestAMissingKeyIsNamed(t *testing.T) {
 }
 
 // A body that was changed or moved to another row is reported as such, also to tools that maintain the database.
-func TestAChangedBodyDoesNotOpen(t *testing.T) {
+func TestChangedBodyCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for name, change := range map[string]string{
@@ -232,7 +232,7 @@ func TestACopyOfASealedThreadIsRead(t *testing.T) {
 }
 
 // While another bridge writes with another key, no key is forgotten, since that bridge would still need it.
-func TestNoKeyIsForgottenBesideABridgeThatWritesWithIt(t *testing.T) {
+func TestKeyInUseByAnotherBridgeIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	first := openAt(t, dsn, store.Options{Keys: sealRing(t, false, 1)})

@@ -31,7 +31,7 @@ func (s *Sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
 	return u, err
 }
 
-// Reseal rewrites all bodies in the form this process writes: see sqldb.DB.Reseal.
+// Reseal rewrites all bodies in the form that this process writes. See sqldb.DB.Reseal.
 func (s *Sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	return s.base.DB.Reseal(ctx, told)
 }

@@ -21,7 +21,7 @@ type StateOptions struct {
 	ClearInterrupts bool
 	Held            string         // the token of Hold, if the thread is held for this update
 	Key             IdempotencyKey // of the request
-	Makes           string         // the id that a repeated request with the Key gets as already made
+	Makes           string         // id returned for a repeated request with the Key as the object that it created
 }
 
 // Append logs state events outside of a run (state update, PATCH, fork, import). It returns Conflict thread_busy while
@@ -54,6 +54,11 @@ func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []
 		if err := putLinks(t, key, opt.Links); err != nil {
 			return err
 		}
+		if expectHead == "" {
+			if err := noteAgents(t, key, opt.Links); err != nil {
+				return err
+			}
+		}
 		if _, err := artifact.Publish(s.base.Quotas, t, key, artifact.ByUpdate, artifact.Changes{Files: opt.Files, Drop: opt.DropFiles}); err != nil {
 			return err
 		}
@@ -63,6 +68,16 @@ func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []
 		s.holds.remove(opt.Held, false)
 	}
 	return events, err
+}
+
+// noteAgents records the agents that created the first state of a thread. Those of later states created it or had a run.
+func noteAgents(t *sqldb.Tx, thread int64, links []mapping.Link) error {
+	for _, l := range links {
+		if _, err := t.Exec(`UPDATE threads SET agents = agents || $2 WHERE id = $1 AND replace(agents, $2, '') = agents`, thread, tables.WithAgent("", l.Agent)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onHead appends under the condition that the head has not moved.

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// CodeUpdating is the error code for a change of a thread's state during another update. That takes no longer than one
-// call to an agent; the caller can then retry.
+// CodeUpdating is the error code for a change of a thread's state during another update. Such an update takes no longer
+// than one call to an agent, after which the caller can retry.
 const CodeUpdating = "state_update_under_way"
 
 // CodeUpdateLost means that the process was cut off from the database for so long that others could use the thread.
@@ -24,8 +24,9 @@ const CodeUpdateLost = "state_update_lost"
 // refuse, so that an agent never receives an update that does not take place: it returns thread_busy while a run is
 // active, head_moved or CodeRepeated.
 //
-// The caller must call Append with the token, or Free; both end the reservation. It also ends with the lease of this
-// process. If Hold fails, nothing needs to be ended, even if it is unknown whether it took place; see FreeLeft.
+// The caller must call Append with the token, or Free. Both end the reservation. It also ends with the lease of this
+// process. If Hold fails, the caller need not call either, even if it is unknown whether Hold took effect; see
+// FreeLeft.
 func (s *States) Hold(ctx context.Context, threadID, expectHead string, k IdempotencyKey) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
@@ -79,7 +80,7 @@ func (s *States) Free(ctx context.Context, threadID, token string) (err error) {
 	})
 }
 
-// FreeLeft frees the threads that this process holds for updates that are over, because Free failed or it was unknown
+// FreeLeft frees the threads that this process holds for updates that have ended, because Free failed or it was unknown
 // that they were held. It returns their number. It must be called periodically. It covers all tenants.
 func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
@@ -130,7 +131,7 @@ func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
 type updateHolds struct {
 	mu   sync.Mutex
 	open map[string]struct{}
-	left bool // the database may still contain one that is over
+	left bool // the database may still contain the token of an ended update
 }
 
 func (h *updateHolds) add(token string) {
@@ -163,8 +164,8 @@ func (h *updateHolds) takeLeft() (left bool) {
 	return left
 }
 
-// mayUpdate ends the reservation of Hold, for which runs created since are waiting. Without a token the thread must be
-// free of runs and of other updates.
+// mayUpdate ends the reservation of Hold. Runs created during it are waiting for that. Without a token the thread must
+// be free of runs and of other updates.
 func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
@@ -188,7 +189,7 @@ func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 // updateLost is the Conflict for an update whose reservation ended before it was written.
 func updateLost(threadID string) error {
 	return mapping.Errorf(mapping.Conflict, CodeUpdateLost,
-		"Thread %q was not held for the update until its end: this bridge was cut off from its database for too long. The agent may have taken the update; then the thread's next run begins with it.", threadID)
+		"Thread %q was not held for the update until its end: this bridge was cut off from its database for too long. If the agent has accepted the update, the thread's next run begins with it.", threadID)
 }
 
 func errUpdating(threadID string) error {
@@ -197,5 +198,5 @@ func errUpdating(threadID string) error {
 
 // HeadMoved returns the Conflict CodeHeadMoved.
 func HeadMoved() error {
-	return mapping.Errorf(mapping.Conflict, CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
+	return mapping.Errorf(mapping.Conflict, CodeHeadMoved, "The thread's state has changed in the meantime. Try again.")
 }

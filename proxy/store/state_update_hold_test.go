@@ -10,7 +10,7 @@ import (
 
 // A thread that was held for a state update and could not be freed afterwards is freed by a later call of FreeLeft. A
 // running update keeps its thread.
-func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
+func TestFinishedUpdateHoldsNoThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // Lists of any length need few statements and keep their values.
-func TestListsAreFilledUp(t *testing.T) {
+func TestListsArePadded(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 3: 4, 5: 8, 1000: 1024, 1 << 14: 1 << 14, 20_000: 20_000} {
 		values := make([]string, n)

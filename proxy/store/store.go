@@ -34,7 +34,7 @@ type Options struct {
 	Committed func(operations int, took time.Duration)
 	// Keys encrypts the bodies. If it is nil, bodies are not encrypted.
 	Keys *seal.Ring
-	// Owner is the id of this process in leases. If it is empty, Open makes one.
+	// Owner is the id of this process in leases. If it is empty, Open creates one.
 	Owner string
 	// Now and Passed are clocks for tests: see sqldb.Options.
 	Now    func() time.Time
@@ -194,7 +194,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
+var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "Runs of an earlier process have not been recovered yet. Try again in a moment.")
 
 // LogSize returns the size of SQLite's write-ahead log in bytes. ok is false on PostgreSQL.
 func (s *Store) LogSize() (bytes int64, ok bool) { return s.base.DB.LogSize() }
@@ -208,6 +208,6 @@ func (s *Store) Full() bool { return s.base.DB.Full() }
 // Flush returns when everything committed before the call is on disk: see sqldb.DB.Flush.
 func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on what a NoticeDue
-// is about, or all of them if what is empty.
+// WakeDue wakes the listener of Retention.Expiries, Crons.Changed or Deliveries.Changed, depending on the subject of a
+// NoticeDue, or all of them if what is empty.
 func (s *Store) WakeDue(what string) { s.base.WakeDue(what) }

@@ -17,7 +17,7 @@ import (
 type Tasks struct{ base *base }
 
 // Create creates a task of a topic, without runs, on an existing thread (otherwise NotFound). If an earlier request
-// with the same key created a task, it returns that one's id as earlier and creates nothing.
+// with the same key created a task, it returns the id of that task as earlier and creates nothing.
 func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -54,7 +54,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.Tenant, k.ID, k.Owner, thread, k.Agent, sqldb.Number(k.HasInput), sealedText(t, k.Input, colTaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, colTaskAdditional, k.Tenant, k.ID), sqldb.Number(k.Topic), k.HandOuts,
 		string(k.Status), t.Now, sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
-		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
+		err = mapping.Errorf(mapping.Conflict, "task_exists", "Task %q already exists.", k.ID)
 	}
 	return key, k, err
 }
@@ -117,14 +117,15 @@ type TaskQuery struct {
 	Limit, Offset   int
 }
 
-// List returns tasks, oldest first, unless the query says otherwise. The total does not depend on After. Limit 0: all.
+// List returns tasks, oldest first, unless the query says otherwise. The total does not depend on After. A limit of 0
+// means all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
 }
 
-// Search is List that holds only a few megabytes at a time. Tasks have their value at the time they are yielded, and
-// deleted ones are skipped. The result can be ranged over once.
+// Search is like List, but holds only a few megabytes in memory at a time. Tasks have their values at the time they are
+// yielded, and deleted ones are skipped. The result can be ranged over once.
 func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
 	found, total, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
@@ -208,7 +209,7 @@ func taskKey(t *sqldb.Tx, sc tables.Scope, id string) (key int64, err error) {
 	return row.key, err
 }
 
-// taskExtra is taskKey with the task's additional_input.
+// taskExtra is like taskKey, but also returns the task's additional_input.
 func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional json.RawMessage, err error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT k.id, k.additional FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, func(scan func(...any) error) error {
@@ -224,7 +225,7 @@ func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional j
 type TaskHead struct {
 	HandOuts int    // number of steps handed out
 	Runs     int    // number of runs
-	Newest   string // newest run; "" for none
+	Newest   string // newest run; "" if there is none
 }
 
 // Head returns the progress of a task.

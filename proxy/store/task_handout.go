@@ -38,7 +38,7 @@ func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 // are handed out by only one process.
 type Reservation struct {
 	// Until is the latest time at which the next step can be handed out. HandedOut and TakeBack allow it earlier. Other
-	// processes cannot know what happens to the response.
+	// processes cannot know whether the response was written.
 	Until time.Time
 	// Newest is the run that must still be the newest of the task: a step that is marked as the last is refused if
 	// another run has been created. "" means any.

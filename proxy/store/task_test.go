@@ -60,7 +60,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 	})
 }
 
-func TestHandOutsRaceToOne(t *testing.T) {
+func TestConcurrentHandOutsSucceedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -194,7 +194,7 @@ func TestLinksAndAgents(t *testing.T) {
 
 // C3: if several processes that each see a task without runs create one, only one succeeds. The same holds for runs
 // after the same newest run.
-func TestRunsOfATaskRaceToOne(t *testing.T) {
+func TestConcurrentRunsOfATaskCreateOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -230,7 +230,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 	})
 }
 
-// C4: a step is handed out as the last one, or a run is created after it. Whichever comes second takes the first into
+// C4: a step is handed out as the last one, or a run is created after it. The later of the two takes the earlier into
 // account.
 func TestLastStepOrFollowUp(t *testing.T) {
 	t.Parallel()

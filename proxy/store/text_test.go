@@ -14,7 +14,7 @@ import (
 // Ids, keys and names come from outside. Any text in them is kept unchanged and can be searched for. Earlier versions
 // encoded U+0000 and bytes that are not UTF-8 for PostgreSQL as U+10FFFF and following characters; these are found
 // under the stored name.
-func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
+func TestAnyTextIsStored(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
@@ -47,7 +47,7 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 
 // Text that PostgreSQL cannot store is refused before it reaches the database. If it does reach it, the error is an
 // invalid request, which cannot succeed when retried.
-func TestPostgresRefusesWhatIsNoText(t *testing.T) {
+func TestPostgresRefusesInvalidText(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, storetest.Schema(t), store.Options{})
 	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", "\xf4\x8f\xbf"} {
@@ -64,7 +64,7 @@ func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	}
 }
 
-// Failure messages are stored even if an agent or a receiver wrote part of them.
+// Failure messages are stored even if part of them comes from an agent or a receiver.
 func TestFailuresAreKeptAsText(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

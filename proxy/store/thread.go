@@ -21,7 +21,7 @@ type ThreadCreation struct {
 	Files  []artifact.FileWrite // files of the states, see mapping.Artifact.Brought
 	Links  []mapping.Link       // agents that already have the states
 	Task   *mapping.Task        // for a v1 task that creates its thread
-	Agent  string               // agent the thread is for, as if a run had been created for it; "" for none yet
+	Agent  string               // agent for which the thread is, as if a run had been created for it; "" if there is none yet
 	Key    IdempotencyKey       // a repeated request gets the thread of the first
 }
 
@@ -48,7 +48,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	}
 	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it exists, but the caller cannot see it
-		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "Thread %q already exists. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -57,9 +57,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		if n.OrGet {
 			return row.Thread, true, nil
 		}
-		e := mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
-		e.Detail = mapping.Existing{ID: n.Thread.ID}
-		return mapping.Thread{}, true, e
+		return mapping.Thread{}, true, ThreadExists(n.Thread.ID)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -80,6 +78,13 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	}
 	_, err = artifact.Publish(s.base.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
+}
+
+// ThreadExists returns the error for the id of a thread that exists and is visible to the caller.
+func ThreadExists(id string) error {
+	e := mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", id)
+	e.Detail = mapping.Existing{ID: id}
+	return e
 }
 
 // earlierThread returns the thread that an earlier request with the same key created.
@@ -123,7 +128,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, colThreadConfig, row.Tenant, row.ID),
 		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds(), row.Name, row.NamedFor)
 	if sqldb.Duplicate(err) {
-		return row, false, mapping.Errorf(mapping.Conflict, CodeNameTaken, "There is a thread named %q already. Try again.", row.Name)
+		return row, false, mapping.Errorf(mapping.Conflict, CodeNameTaken, "A thread named %q already exists. Try again.", row.Name)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, tables.ScopeFor(p), th.ID)
@@ -172,7 +177,7 @@ func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err er
 	return th, err
 }
 
-// Named returns the id of the caller's thread that was named for an agent, "" if there is none.
+// Named returns the id of the caller's thread that was named for an agent, or "" if there is none.
 func (s *Threads) Named(ctx context.Context, agent, name string) (id string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -182,7 +187,7 @@ func (s *Threads) Named(ctx context.Context, agent, name string) (id string, err
 	return id, err
 }
 
-// readLocked is readThread after locking the thread, see tables.LockThread.
+// readLocked is like readThread, but locks the thread first; see tables.LockThread.
 func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
@@ -190,7 +195,7 @@ func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
 	return readThread(t, sc, id)
 }
 
-// threadColumns begin with what a list decides by.
+// threadColumns begin with the columns by which lists filter.
 const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.status, h.config, h.interrupts, h.created_us, h.updated_us, h.expires_us, h.agents, h.keep_latest, h.ttl_us, h.name, h.named_for, q.head
  FROM threads h JOIN thread_seq q ON q.thread = h.id`
 

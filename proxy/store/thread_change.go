@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Expire is when a thread expires (zero means never), and whether it is then deleted or only its states except the
-// newest.
+// Expire is the time at which a thread expires (zero means never), and whether the thread is then deleted or only its
+// states other than the newest.
 type Expire struct {
 	At         time.Time
 	After      time.Duration // duration from the request
 	KeepLatest bool
 }
 
-// Patch merges metadata key by key and sets the expiry. It leaves unchanged what is nil.
+// Patch merges metadata key by key and sets the expiry. Nil arguments leave their part unchanged.
 func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readLocked(t, tables.ScopeOf(ctx), id)
@@ -68,7 +68,7 @@ func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey
 			return err
 		}
 		if !fresh {
-			return mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", newID)
+			return mapping.Errorf(mapping.Conflict, CodeThreadThere, "Thread %q already exists.", newID)
 		}
 		row.Head = old.Head
 		th = row.Thread

@@ -4,7 +4,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// copiedAtOnce is how many bytes of a copied thread's bodies are in memory at a time. A single larger event is held
+// copiedAtOnce is the number of bytes of a copied thread's bodies in memory at a time. A single larger event is held
 // alone.
 const copiedAtOnce = 4 << 20
 

@@ -12,7 +12,7 @@ func (s *Threads) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, nil) })
 }
 
-// deleteThread removes a thread. It calls first, unless that is nil, with the thread's key before.
+// deleteThread removes a thread. Before that it calls first with the thread's key, unless first is nil.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
 	row, err := readLocked(t, tables.ScopeOf(ctx), id)
 	if err != nil {

@@ -81,7 +81,7 @@ func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Over
 	return list, err
 }
 
-// Gone is a deleted thread with what others may still have of it.
+// Gone is a deleted thread with everything that others may still have of it.
 type Gone struct {
 	Tenant, ThreadID string
 	Runs             []mapping.Run // only their ids
@@ -93,8 +93,8 @@ type Gone struct {
 const deletedAtOnce = 64
 
 // DeleteThreads removes threads and everything that belongs to them, many in one transaction. A thread remains if it
-// has changed since it was listed or has an active run, and an idle one also if it is in use again. It covers all
-// tenants.
+// has changed since it was listed or has an active run. An idle thread also remains if it is in use again. It covers
+// all tenants.
 func (s *Retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
@@ -151,7 +151,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	return gone, nil
 }
 
-// manyParts is threadParts for deletedAtOnce threads.
+// manyParts is like threadParts, for deletedAtOnce threads.
 var manyParts = func() (texts []string) {
 	for _, text := range threadParts {
 		many := sqldb.Params(1, deletedAtOnce)

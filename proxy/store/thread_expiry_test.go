@@ -27,7 +27,7 @@ func (b *harness) expiring(expires time.Time) mapping.Thread {
 	return th
 }
 
-func TestThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
+func TestThreadsAreOverdueOnceTheyAreIdle(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -68,7 +68,7 @@ func TestThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 	})
 }
 
-func TestAThreadThatIsUsedAgainStays(t *testing.T) {
+func TestThreadInUseAgainIsKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -95,7 +95,7 @@ func TestAThreadThatIsUsedAgainStays(t *testing.T) {
 	})
 }
 
-func TestACopyOfAnExpiringThreadStays(t *testing.T) {
+func TestCopyOfAnExpiringThreadDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -109,7 +109,7 @@ func TestACopyOfAnExpiringThreadStays(t *testing.T) {
 	})
 }
 
-func TestExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
+func TestExpiryUsesTheClockOfItsTime(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
@@ -171,7 +171,7 @@ func TestIdleThreadsAreListedPageByPage(t *testing.T) {
 	})
 }
 
-func TestTokensOfOldRunsGo(t *testing.T) {
+func TestTokensOfOldRunsAreDeleted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)

@@ -21,15 +21,15 @@ const idsMost = 1000
 // connection is held, because they may read the store.
 const pageOfThreads = 1024
 
-// List returns the matching threads. total is the number of all matches, whatever the limit.
+// List returns the matching threads. total is the number of all matches, regardless of the limit.
 func (s *Threads) List(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
 	list, total, err := s.find(ctx, q, nil, wholeList)
 	return list.Rows, total, err
 }
 
-// Search is List that holds only a few megabytes at a time. Threads have their value at the time they are yielded, and
-// deleted ones are skipped. The result can be ranged over once. Threads for which keep returns false do not count
-// towards q.Limit; a nil keep accepts all.
+// Search is like List, but holds only a few megabytes in memory at a time. Threads have their values at the time they
+// are yielded, and deleted ones are skipped. The result can be ranged over once. Threads for which keep returns false
+// do not count towards q.Limit; a nil keep accepts all.
 func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
 	list, total, err := s.find(ctx, q, keep, listAtOnce)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep Thread
 // find lists threads. The first ones are read completely, as many as fit in room.
 func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found longList[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
-		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
+		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be requested at once.", idsMost)
 	}
 	where, args := threadFilter(tables.ScopeOf(ctx), q)
 	tagged := containing(q.Metadata)

@@ -14,7 +14,7 @@ type ThreadStorage struct {
 	More                              bool // only the newest storageMost events or files are counted
 }
 
-// storageMost limits the rows read for one answer. Only lengths are read, not the contents.
+// storageMost limits the number of rows that Storage reads. Only lengths are read, not the contents.
 const storageMost = 200_000
 
 // Storage returns the size of a thread.

@@ -107,7 +107,7 @@ func TestThreadSearch(t *testing.T) {
 	})
 }
 
-func TestDeleteThreadTakesEverything(t *testing.T) {
+func TestDeleteThreadRemovesEverything(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -12,8 +12,8 @@ import (
 )
 
 // UpstreamCall begins the span of a call to an agent. The returned context has the position of the span. end must be
-// called at the end of the answer: status is 0 without one, outcome is as in the metrics. Further calls of end have no
-// effect.
+// called at the end of the response. status is 0 if there is none, and outcome is as in the metrics. Further calls of
+// end have no effect.
 func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}
@@ -22,8 +22,8 @@ func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, tar
 		attribute.String("apbridge.agent", agent), attribute.String("apbridge.operation", operation))
 }
 
-// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. It only contains the host of
-// the target, because the rest may be a secret.
+// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. It contains only the host of
+// the target, because the rest may be secret.
 func (t *Tracer) Delivery(ctx context.Context, run, target string, attempt int) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}
@@ -42,10 +42,10 @@ func (t *Tracer) call(ctx context.Context, name, method, target string, more ...
 			span.SetAttributes(attribute.String("apbridge.outcome", outcome))
 		}
 		switch {
-		case status == http.StatusNotFound && method == http.MethodGet: // a normal answer to a request for something that may not exist
+		case status == http.StatusNotFound && method == http.MethodGet: // a normal response to a request for an object that may not exist
 		case status >= http.StatusBadRequest:
 			fail(span, strconv.Itoa(status), "")
-		case status > 0 && outcome == "refused": // a redirect or nothing new; not an error of HTTP
+		case status > 0 && outcome == "refused": // a redirect or an unmodified response, which is not an HTTP error
 		case outcome != "" && outcome != "ok" && outcome != "stopped": // not the bridge's or the caller's own decision
 			fail(span, outcome, outcome)
 		}

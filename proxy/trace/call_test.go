@@ -9,8 +9,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestCallsTellNoSecrets checks that spans contain no secret parts of an agent's or a receiver's URL.
-func TestCallsTellNoSecrets(t *testing.T) {
+// TestSpansOfCallsContainNoSecrets checks that spans contain no secret parts of an agent's or a receiver's URL.
+func TestSpansOfCallsContainNoSecrets(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)
 	tr, _ := collecting(t, serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -28,9 +28,9 @@ func TestCallsTellNoSecrets(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnError checks that an unusable answer is an error, but not a missing object or a call that the bridge
-// ended itself.
-func TestWhatIsAnError(t *testing.T) {
+// TestErrorsOfSpans checks that an unusable response is an error, but not a missing object or a call that the bridge
+// itself ended.
+func TestErrorsOfSpans(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)
 	tr, _ := collecting(t, serve(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -9,8 +9,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestEachTickOfACronIsATrace checks that runs of a cron are below a separate trace, since no request created them.
-func TestEachTickOfACronIsATrace(t *testing.T) {
+// TestEachTickOfACronHasATrace checks that each tick of a cron has a separate trace, since no request created its runs.
+func TestEachTickOfACronHasATrace(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)
 	tr, _ := collecting(t, serve(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// contextOf converts a position for the library, or returns the zero value for none. Fields of later versions of
-// traceparent after the flags are ignored (W3C Trace Context, section 4.3).
+// contextOf converts a position for the library, or returns the zero value if there is none. Fields of later versions
+// of traceparent after the flags are ignored (W3C Trace Context, section 4.3).
 func contextOf(at mapping.Trace) otel.SpanContext {
 	if at.Parent == "" {
 		return otel.SpanContext{}

@@ -11,11 +11,11 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// Request is the span of a client's request. A nil one records nothing.
+// Request is the span of a client's request. A nil Request records nothing.
 type Request struct{ span otel.Span }
 
-// Request begins the span of a request, below the client's. The returned request has the position of the span in its
-// context.
+// Request begins the span of a request, as a child of the client's span. The returned request has the position of the
+// span in its context.
 func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
 	if t == nil {
 		return r, nil
@@ -38,7 +38,7 @@ func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
 	return r.WithContext(ctx), &Request{span}
 }
 
-// Answer describes the answer to a request.
+// Answer describes the response to a request.
 type Answer struct {
 	Route  string // the template that matched, or ""
 	Status int

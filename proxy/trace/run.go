@@ -9,14 +9,14 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// Run is the span of a run, or of a part of one. A nil one records nothing. It is used by one goroutine at a time.
+// Run is the span of a run, or of a part of one. A nil Run records nothing. It is used by one goroutine at a time.
 type Run struct{ span otel.Span }
 
-// Run begins the span of a run that this process executes, below the position of ctx. It starts at the time of the
-// run's request, so it includes the waiting time.
+// Run begins the span of a run that this process executes, as a child of the position of ctx. It starts at the time of
+// the run's request, so it includes the waiting time.
 //
-// Its id is derived from the run's, so it is the same span for any process that ends it. With part, the span is a part
-// of the run with its own id and time, and with a link to the run.
+// Its id is derived from that of the run, so it is the same span in whichever process ends it. With part, the span is a
+// part of the run, with its own id and time and a link to the run.
 func (t *Tracer) Run(ctx context.Context, r *mapping.Run, part bool) (context.Context, *Run) {
 	if t == nil {
 		return ctx, nil
@@ -52,7 +52,7 @@ func linkTo(at mapping.Trace) otel.SpanStartOption {
 
 // spanOf returns the id of a run's span.
 func spanOf(run string) otel.SpanID {
-	id, _ := otel.SpanIDFromHex(mapping.RunSpan(run)) // zero means a random one
+	id, _ := otel.SpanIDFromHex(mapping.RunSpan(run)) // zero means a random id
 	return id
 }
 
@@ -64,10 +64,10 @@ func (s *Run) Event(name string, details ...string) {
 	s.span.AddEvent(name, otel.WithAttributes(attributes(details...)...))
 }
 
-// Ended describes how a run left a process for good, or until its client requests the next step.
+// Ended describes how a run left a process, for good or until its client requests the next step.
 type Ended struct {
 	Status   string
-	Code     string // of its failure
+	Code     string // of its failure, or ""
 	Failed   bool
 	Steps    int
 	Attempts int

@@ -35,12 +35,12 @@ func (s *Settings) Endpoint() string {
 	return s.endpoint.Scheme + "://" + s.endpoint.Host + s.endpoint.Path
 }
 
-// Read reads the variables that OpenTelemetry has specified ("Environment Variable Specification", and "OpenTelemetry
+// Read reads the variables specified by OpenTelemetry ("Environment Variable Specification", and "OpenTelemetry
 // Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty value counts as unset. It returns
 // nil if tracing is not enabled, without reading further variables.
 //
 // It returns an error for invalid values, which the specification ignores with a warning. The error is
-// config.Complaints, with all of them.
+// config.Complaints and lists all of them.
 func Read(environ []string) (*Settings, error) {
 	v := newVariables(environ)
 	switch {

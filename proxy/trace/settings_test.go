@@ -11,8 +11,8 @@ import (
 
 const somewhere = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
 
-// TestTracesAreOffUnlessAskedFor checks that nothing is sent by default, and that unused variables may be invalid.
-func TestTracesAreOffUnlessAskedFor(t *testing.T) {
+// TestTracingIsOffByDefault checks that nothing is sent by default, and that unused variables may be invalid.
+func TestTracingIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	for _, environ := range [][]string{
 		nil,
@@ -44,30 +44,30 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHonouredIsRefused checks that all invalid variables are reported together, with advice.
-func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
+// TestUnsupportedSettingsAreRefused checks that all invalid variables are reported together, with advice.
+func TestUnsupportedSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for variable, says := range map[string]string{
-		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                      "http/protobuf only",
-		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json":          `"http/json" is not known`,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                      "only by http/protobuf",
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json":          `"http/json" is not supported`,
 		"OTEL_TRACES_EXPORTER=zipkin":                           "otlp, none",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector:4317":     "http:// or https://",
-		"OTEL_EXPORTER_OTLP_TIMEOUT=10s":                        "not a whole number",
+		"OTEL_EXPORTER_OTLP_TIMEOUT=10s":                        "not an integer",
 		"OTEL_EXPORTER_OTLP_COMPRESSION=zstd":                   "none, gzip",
 		"OTEL_EXPORTER_OTLP_HEADERS=key":                        "NAME=VALUE",
-		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=a b=c":               "the name of a header",
-		"OTEL_EXPORTER_OTLP_INSECURE=false":                     "the scheme of the endpoint decides",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=a b=c":               "a valid header name",
+		"OTEL_EXPORTER_OTLP_INSECURE=false":                     "contradicts it",
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=/there/is/no/such/file": "no such file",
-		"OTEL_EXPORTER_OTLP_CLIENT_KEY=/key":                    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE, too",
-		"OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=/cert":    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY, too",
-		"OTEL_CONFIG_FILE=otel.yaml":                            "no such file",
+		"OTEL_EXPORTER_OTLP_CLIENT_KEY=/key":                    "also needs OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+		"OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=/cert":    "also needs OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",
+		"OTEL_CONFIG_FILE=otel.yaml":                            "does not read",
 		"OTEL_RESOURCE_ATTRIBUTES=a=%zz":                        "NAME=VALUE",
 		"OTEL_TRACES_SAMPLER=jaeger_remote":                     "always_on",
-		"OTEL_TRACES_SAMPLER_ARG=0.5":                           "takes none",
+		"OTEL_TRACES_SAMPLER_ARG=0.5":                           "takes no argument",
 		"OTEL_BSP_SCHEDULE_DELAY=0":                             "at least 1",
-		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5000":                   "more than the queue holds",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5000":                   "exceeds the size of the queue",
 		"OTEL_SPAN_EVENT_COUNT_LIMIT=-1":                        "at least 0",
-		"OTEL_PROPAGATORS=b3":                                   `"b3" is not known`,
+		"OTEL_PROPAGATORS=b3":                                   `"b3" is not supported`,
 		"OTEL_PROPAGATORS=baggage":                              "must include tracecontext",
 		"OTEL_SDK_DISABLED=yes":                                 "neither true nor false",
 	} {
@@ -82,16 +82,16 @@ func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 	}
 	_, err := trace.Read([]string{somewhere, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"})
 	if err == nil || !strings.Contains(err.Error(), "from 0 to 1") {
-		t.Errorf("a ratio that is none: %v", err)
+		t.Errorf("an invalid ratio: %v", err)
 	}
 	_, err = trace.Read([]string{somewhere, "OTEL_EXPORTER_OTLP_HEADERS=authorization=secret%zz"})
 	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a header that cannot be read: %v", err)
+		t.Errorf("an unreadable header: %v", err)
 	}
 }
 
-// TestWhatSaysNothingIsNamed covers variables of metrics and logs, which may be set for every program of a machine.
-func TestWhatSaysNothingIsNamed(t *testing.T) {
+// TestUnusedVariablesAreListed covers variables of metrics and logs, which may be set for every program of a machine.
+func TestUnusedVariablesAreListed(t *testing.T) {
 	t.Parallel()
 	s, err := trace.Read([]string{somewhere, "OTEL_METRICS_EXPORTER=otlp", "OTEL_LOG_LEVEL=debug", "OTEL_LOGS_EXPORTER=none", "OTEL_TRACES_SAMPLER=always_on"})
 	if err != nil || strings.Join(s.Unread(), " ") != "OTEL_LOG_LEVEL OTEL_METRICS_EXPORTER" {

@@ -41,10 +41,10 @@ func New(s *Settings, version string, log *zap.Logger) *Tracer {
 	return &Tracer{provider: provider, spans: provider.Tracer(scope, otel.WithInstrumentationVersion(version)), uploads: up, baggage: s.baggage}
 }
 
-// hopeless bounds Close if the collector did not accept the previous batch.
+// hopeless limits the duration of Close if the collector did not accept the previous batch.
 const hopeless = time.Second
 
-// Close sends the remaining spans until ctx ends. Each batch is only tried once.
+// Close sends the remaining spans until ctx ends. Each batch is tried only once.
 func (t *Tracer) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -59,12 +59,12 @@ func (t *Tracer) Close(ctx context.Context) {
 	t.uploads.cut()
 }
 
-// start begins a span below the position of ctx. The returned context has the position of the span.
+// start begins a span as a child of the position of ctx. The returned context has the position of the span.
 func (t *Tracer) start(ctx context.Context, name string, options ...otel.SpanStartOption) (context.Context, otel.Span) {
 	return t.startAs(ctx, otel.SpanID{}, name, options...)
 }
 
-// startAs is start with a span id; zero means a random one.
+// startAs is like start, with a span id; zero means a random one.
 func (t *Tracer) startAs(ctx context.Context, id otel.SpanID, name string, options ...otel.SpanStartOption) (context.Context, otel.Span) {
 	at := mapping.TraceOf(ctx)
 	above := otel.SpanContextFromContext(ctx)

@@ -25,14 +25,14 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// The pause after the first failed try, which doubles, and the maximum pause.
+	// The pause after the first failed attempt, which then doubles, and the maximum pause.
 	firstPause = 250 * time.Millisecond
 	mostPause  = 5 * time.Second
 	mostAnswer = 64 << 10 // maximum bytes of an answer that are read
 )
 
 // uploads sends batches of spans (OpenTelemetry Protocol Specification, "OTLP/HTTP"). It implements otlptrace.Client. A
-// batch that fails is lost, which is logged at most once a minute, because a slow collector must not delay the program.
+// batch that fails is lost, because a slow collector must not delay the program. That is logged at most once a minute.
 //
 // It replaces otlptracehttp, which adds gRPC to the program.
 type uploads struct {
@@ -127,7 +127,7 @@ func packed(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// failure is the error of one try.
+// failure is the error of one attempt.
 type failure struct {
 	error
 	again bool          // a retry may help (OTLP specification, "Retryable Response Codes")
@@ -179,16 +179,16 @@ const protobuf = "application/x-protobuf"
 func (u *uploads) judge(res *http.Response, answer []byte) *failure {
 	switch res.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &failure{error: fmt.Errorf("it answers %s", res.Status), again: true, after: pause.RetryAfter(res.Header.Get("Retry-After"))}
+		return &failure{error: fmt.Errorf("it responds with %s", res.Status), again: true, after: pause.RetryAfter(res.Header.Get("Retry-After"))}
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case res.StatusCode/100 != 2:
-		return &failure{error: fmt.Errorf("it answers %s; traces are posted there by OTLP over HTTP", res.Status)}
+		return &failure{error: fmt.Errorf("it responds with %s; traces are posted there with OTLP over HTTP", res.Status)}
 	case len(answer) == 0 || kind == "application/json":
 		return nil
 	case kind != protobuf && kind != "":
-		return &failure{error: errors.New("it answers with " + strconv.Quote(kind) + ", as no collector does: is this its port for OTLP over HTTP?")}
+		return &failure{error: errors.New("it responds with " + strconv.Quote(kind) + ", unlike a collector: is this its port for OTLP over HTTP?")}
 	}
 	return u.partial(answer)
 }
@@ -197,7 +197,7 @@ func (u *uploads) judge(res *http.Response, answer []byte) *failure {
 func (u *uploads) partial(answer []byte) *failure {
 	some, ok := field(answer, 1)
 	if !ok {
-		return &failure{error: errors.New("its answer is not of OTLP: is this its port for OTLP over HTTP?")}
+		return &failure{error: errors.New("its response is not OTLP: is this its port for OTLP over HTTP?")}
 	}
 	why, _ := field(some, 2)
 	if len(why) == 0 {

@@ -57,7 +57,7 @@ func await(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-every.C:
 		case <-late:
-			t.Fatalf("in vain waited for: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -74,11 +74,11 @@ func TestBrokenCollectors(t *testing.T) {
 		"dead":     {"http://" + gone.Addr().String(), "refused", "10000"},
 		"silent":   {serve(t, silent), "deadline", "50"},
 		"refusing": {serve(t, status(400, "", "")), "400 Bad Request", "10000"},
-		"leading elsewhere": {serve(t, func(w http.ResponseWriter, r *http.Request) {
+		"redirecting": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}), "307", "10000"},
 		"a page":       {serve(t, status(200, "text/html; charset=utf-8", "<html>secret")), `"text/html"`, "10000"},
-		"no OTLP":      {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not of OTLP", "10000"},
+		"not OTLP":     {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not OTLP", "10000"},
 		"always later": {serve(t, status(503, "", "")), "503", "1000"},
 		"endless":      {serve(t, pour), `"application/octet-stream"`, "10000"},
 	} {
@@ -95,7 +95,7 @@ func TestBrokenCollectors(t *testing.T) {
 			tr.Close(t.Context())
 			said := logs.All()
 			if len(said) != 1 {
-				t.Errorf("said %d times", len(said))
+				t.Errorf("logged %d times", len(said))
 			}
 			why, _ := said[0].ContextMap()["error"].(string)
 			if !strings.Contains(why, c.says) || strings.Contains(why, "secret") {
@@ -130,8 +130,8 @@ func pour(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBatchesAreSentAgain checks the retries that the specification of OTLP allows.
-func TestBatchesAreSentAgain(t *testing.T) {
+// TestBatchesAreRetried checks the retries that the specification of OTLP allows.
+func TestBatchesAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{429, 502, 503, 504} {
 		var tries, spans atomic.Int32
@@ -169,8 +169,8 @@ func read(t *testing.T, r *http.Request) (list []*tracepb.Span) {
 	return list
 }
 
-// TestWhatIsRefusedInPartIsSaid checks that the collector's reason for rejected spans is logged.
-func TestWhatIsRefusedInPartIsSaid(t *testing.T) {
+// TestPartialRejectionsAreLogged checks that the collector's reason for rejected spans is logged.
+func TestPartialRejectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	const partial = "\x0a\x09\x08\x02\x12\x05quota" // partial_success: rejected_spans 2, error_message "quota"
 	tr, logs := collecting(t, serve(t, status(200, "application/x-protobuf", partial)))
@@ -192,7 +192,7 @@ func TestCloseSendsTheRest(t *testing.T) {
 	}
 	tr.Close(t.Context())
 	if n := spans.Load(); n != 600 {
-		t.Errorf("%d spans came", n)
+		t.Errorf("%d spans arrived", n)
 	}
 	tr, _ = collecting(t, serve(t, silent), "OTEL_BSP_SCHEDULE_DELAY=1000000")
 	tick(tr)

@@ -81,29 +81,29 @@ func (v *variables) otlp(what string) (name, value string) {
 	return "OTEL_EXPORTER_OTLP_" + what, general
 }
 
-// oneOf refuses a value outside of the list, whose first element is the default.
+// oneOf refuses a value that is not in the list, whose first element is the default.
 func (v *variables) oneOf(name, value string, list ...string) string {
 	value = cmp.Or(value, list[0])
 	if !slices.Contains(list, value) {
-		v.complain(name, "%q is not known to this bridge, which has %s. Set it to one of these", value, strings.Join(list, ", "))
+		v.complain(name, "%q is not supported by this bridge. Set it to one of %s", value, strings.Join(list, ", "))
 	}
 	return value
 }
 
-// number reads a whole number of at least least. usual is the default.
+// number reads an integer that is at least least. usual is the default.
 func (v *variables) number(name, value string, usual, least int) int {
 	if value == "" {
 		return usual
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least {
-		v.complain(name, "%q is not a whole number of at least %d", value, least)
+		v.complain(name, "%q is not an integer of at least %d", value, least)
 		return usual
 	}
 	return n
 }
 
-// milliseconds reads a time of the specification, at least 1 ms.
+// milliseconds reads a duration as specified, at least 1 ms.
 func (v *variables) milliseconds(name, value string, usual time.Duration) time.Duration {
 	return time.Duration(v.number(name, value, int(usual/time.Millisecond), 1)) * time.Millisecond
 }
@@ -117,7 +117,7 @@ func (v *variables) pairs(name, value string, each func(key, value string)) {
 		key, raw, ok := strings.Cut(member, "=")
 		plain, err := url.PathUnescape(strings.TrimSpace(raw))
 		if key = strings.TrimSpace(key); !ok || key == "" || err != nil {
-			v.complain(name, "it has to be NAME=VALUE,NAME=VALUE, with %%2C for a comma in a value")
+			v.complain(name, "it must be NAME=VALUE,NAME=VALUE, with %%2C for a comma in a value")
 			return
 		}
 		each(key, plain)

@@ -36,11 +36,11 @@ func (v *variables) sampling(s *Settings) {
 		s.sampler = sdk.TraceIDRatioBased(v.ratio(argName, arg))
 		arg = ""
 	default:
-		v.complain(name, "%q is not known to this bridge, which has always_on, always_off, traceidratio, and parentbased_ before each of them", text)
+		v.complain(name, "%q is not supported by this bridge. It supports always_on, always_off and traceidratio, each also with parentbased_ before it", text)
 		return
 	}
 	if arg != "" {
-		v.complain(argName, "the sampler %s takes none. Unset it, or set %s to %s", text, name, "parentbased_traceidratio")
+		v.complain(argName, "the sampler %s takes no argument. Unset it, or set %s to %s", text, name, "parentbased_traceidratio")
 	}
 	if parentBased {
 		s.sampler = sdk.ParentBased(s.sampler)
@@ -56,13 +56,14 @@ func (v *variables) ratio(name, value string) float64 {
 	return r
 }
 
-// batches reads how many spans wait, and for how long. Spans are dropped while the queue is full.
+// batches reads the limits of the spans that wait, and the time for which they wait. Spans are dropped while the queue
+// is full.
 func (v *variables) batches(s *Settings) {
 	const delay, timeout, queue, batch = "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
 	most := v.number(queue, v.get(queue), sdk.DefaultMaxQueueSize, 1)
 	once := v.number(batch, v.get(batch), min(most, sdk.DefaultMaxExportBatchSize), 1)
 	if once > most {
-		v.complain(batch, "%d is more than the queue holds (%s: %d)", once, queue, most)
+		v.complain(batch, "%d exceeds the size of the queue (%s: %d)", once, queue, most)
 	}
 	s.batch = []sdk.BatchSpanProcessorOption{
 		sdk.WithBatchTimeout(v.milliseconds(delay, v.get(delay), sdk.DefaultScheduleDelay*time.Millisecond)),
@@ -71,7 +72,7 @@ func (v *variables) batches(s *Settings) {
 	}
 }
 
-// spanLimits reads the bounds of a span. Those of spans take precedence over the general ones.
+// spanLimits reads the limits of a span. Those of spans take precedence over the general ones.
 func (v *variables) spanLimits(s *Settings) {
 	limit := func(usual int, names ...string) int {
 		for _, name := range names {
@@ -89,8 +90,8 @@ func (v *variables) spanLimits(s *Settings) {
 	}
 }
 
-// propagators reads the headers that are passed on to agents. Baggage is for a client's own programs, which an agent
-// may not be, so it is only passed on if the variable names it.
+// propagators reads the headers that are passed on to agents. Baggage is meant for a client's own programs. An agent
+// may not be one of them, so baggage is passed on only if the variable names it.
 func (v *variables) propagators(s *Settings) {
 	const name = "OTEL_PROPAGATORS"
 	text := cmp.Or(v.get(name), "tracecontext")
@@ -102,7 +103,7 @@ func (v *variables) propagators(s *Settings) {
 		case "baggage":
 			s.baggage = true
 		default:
-			v.complain(name, "%q is not known to this bridge, which has tracecontext and baggage", strings.TrimSpace(kind))
+			v.complain(name, "%q is not supported by this bridge. It supports tracecontext and baggage", strings.TrimSpace(kind))
 		}
 	}
 	if !traces {

@@ -67,11 +67,11 @@ func tellOf(ctx context.Context, d store.Delivery, v verdict) {
 	done(err)
 }
 
-// post sends the delivery once. It ignores the answer's body.
+// post sends the delivery once. It ignores the body of the response.
 func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	cfg := s.cfg.Load()
 	if u, err := url.Parse(d.URL); err == nil && !cfg.MayCall(u.Hostname()) {
-		return verdict{why: "the host is none that this bridge calls (webhooks.hosts)", final: true}
+		return verdict{why: "this bridge does not call the host (webhooks.hosts)", final: true}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
 	defer stop()
@@ -126,7 +126,7 @@ func failure(ctx context.Context, err error) verdict {
 	return verdict{why: why[:min(len(why), 300)]}
 }
 
-// hostOf returns the host by which attempts are counted.
+// hostOf returns the host for which attempts are counted.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 var errPrivate = errors.New("the URL leads to a private network, which this bridge does not call (webhooks.allow_private_networks)")
 
-// newClient returns a client for the URLs of strangers. It uses no proxy of the environment, follows no redirect and
-// keeps no cookie. Unless private networks are allowed, it only connects to public addresses. The address is checked
-// when connecting, because an earlier resolution of the name proves nothing.
+// newClient returns a client for untrusted URLs. It uses no proxy from the environment, follows no redirects and keeps
+// no cookies. Unless private networks are allowed, it connects only to public addresses. The address is checked when
+// connecting, because an earlier resolution of the name proves nothing.
 func newClient(private func() bool, agent string) *resty.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	dialer.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {
@@ -33,7 +33,7 @@ func newClient(private func() bool, agent string) *resty.Client {
 	}, agent)
 }
 
-// onlyPublic refuses an address before it is connected to.
+// onlyPublic refuses an address before a connection to it is made.
 func onlyPublic(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || !publicAddr(at.Addr()) {

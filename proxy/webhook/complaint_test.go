@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAnOutboxThatCannotBeReadIsSaidOnce checks that the sender retries each second without a log line for each.
-func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
+// TestUnreadableOutboxIsLoggedOnce checks that the sender retries each second without a log line for each.
+func TestUnreadableOutboxIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	core, logged := observer.New(zap.WarnLevel)
@@ -19,10 +19,10 @@ func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
 	}
 	for range 5 {
 		if wait := s.start(t.Context(), new(sync.WaitGroup)); wait != retryStore {
-			t.Fatalf("the next look is in %s", wait)
+			t.Fatalf("the next attempt is in %s", wait)
 		}
 	}
 	if n := logged.Len(); n != 1 {
-		t.Errorf("said %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestPrivateAddressIsRefusedAtConnectTime checks that a host which passes the check at creation is refused when it is
-// connected. "localhost" stands for any name that resolves to a private address by then. Being listed in webhooks.hosts
-// does not help.
+// TestPrivateAddressIsRefusedAtConnectTime checks that a host that passes the check at creation is refused when the
+// sender connects to it. "localhost" stands for any name that resolves to a private address by then. Being listed in
+// webhooks.hosts does not help.
 func TestPrivateAddressIsRefusedAtConnectTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -44,7 +44,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestOtherSchemesAreNotSpoken(t *testing.T) {
+func TestOtherSchemesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.send(local, time.Millisecond)

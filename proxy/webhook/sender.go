@@ -17,21 +17,23 @@ import (
 )
 
 const (
-	// tries is the number of attempts of a delivery. With doubled pauses from firstRetry on, they take about an hour.
+	// tries is the number of attempts for a delivery. The pauses start at firstRetry and double, so the attempts take
+	// about an hour.
 	tries      = 8
 	firstRetry = 30 * time.Second
 	// attemptTimeout bounds one attempt. lease is the time after a claim at which another process assumes that ours is
 	// gone.
 	attemptTimeout = 15 * time.Second
 	lease          = 4 * attemptTimeout
-	// atOnce bounds concurrent attempts, atOnceHost those to one receiver, so that a slow one does not block others.
+	// atOnce limits concurrent attempts. atOnceHost limits those to one receiver, so that a slow receiver does not
+	// block others.
 	atOnce       = 16
 	atOnceTenant = 12 // to receivers of one tenant
 	atOnceHost   = 4
-	// How long finished rows are kept for people.
+	// The time for which finished rows are kept for operators.
 	deliveredKept = 24 * time.Hour
 	deadKept      = 30 * 24 * time.Hour
-	// longestWait bounds the interval at which the outbox is read.
+	// longestWait is the maximum interval at which the outbox is read.
 	longestWait = time.Minute
 	retryStore  = time.Second
 )
@@ -55,7 +57,7 @@ type Sender struct {
 	freed   chan struct{} // signalled when an attempt ends
 }
 
-// New returns a Sender, which sends nothing before Run. agent is its User-Agent.
+// New returns a Sender. It sends nothing before Run. agent is its User-Agent.
 func New(deliveries *store.Outbox, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
 	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, tenants: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
@@ -98,7 +100,7 @@ func (s *Sender) Run(ctx context.Context) {
 func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Duration {
 	room := s.room()
 	if room == 0 {
-		return longestWait // until one ends
+		return longestWait // until an attempt ends
 	}
 	hosts, tenants := map[string]int{}, map[string]int{}
 	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(tenant, url string) bool { return s.pick(hosts, tenants, hostOf(url), tenant) })

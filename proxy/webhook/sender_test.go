@@ -128,7 +128,7 @@ type received struct {
 	body   string
 }
 
-// receiver records its requests and answers them.
+// receiver records its requests and responds to them.
 func receiver(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) (url string, got chan received) {
 	t.Helper()
 	got = make(chan received, 100)
@@ -146,7 +146,7 @@ func status(code int) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-func TestADeliveryIsSignedAndNamed(t *testing.T) {
+func TestDeliveryHasSignatureAndID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, status(204))
@@ -169,7 +169,7 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 	}
 }
 
-func TestSignatureIsWhatItSays(t *testing.T) {
+func TestSignatureFormat(t *testing.T) {
 	t.Parallel()
 	// From openssl dgst -sha256 -hmac key, for printf '1700000000.{}' and for printf '1700000000.7.{}'.
 	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae,v2=7d77906aa04e21e7594d136aeb6a5f54936f92be467435916bcc94485b6bca93"
@@ -190,8 +190,8 @@ func TestSignatureIsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestSecretsAreExchanged checks that the next attempt is signed with both, without a restart.
-func TestSecretsAreExchanged(t *testing.T) {
+// TestSecretsAreRotated checks that the next attempt is signed with both, without a restart.
+func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, status(204))
@@ -205,8 +205,8 @@ func TestSecretsAreExchanged(t *testing.T) {
 	}
 }
 
-// TestHostsThatAreTakenAway checks that a waiting delivery is given up when its host is no longer allowed.
-func TestHostsThatAreTakenAway(t *testing.T) {
+// TestHostsRemovedFromTheConfiguration checks that a waiting delivery is given up when its host is no longer allowed.
+func TestHostsRemovedFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, status(500))
@@ -219,8 +219,8 @@ func TestHostsThatAreTakenAway(t *testing.T) {
 	}
 }
 
-// TestPrivateNetworksThatAreTakenAway checks that an open connection is not reused.
-func TestPrivateNetworksThatAreTakenAway(t *testing.T) {
+// TestPrivateNetworksRemovedFromTheConfiguration checks that an open connection is not reused.
+func TestPrivateNetworksRemovedFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, status(204))
@@ -242,7 +242,7 @@ func seconds(t *testing.T, signed string) string {
 	return at
 }
 
-func TestFailingReceiverIsTriedAgain(t *testing.T) {
+func TestDeliveryToAFailingReceiverIsRetried(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -262,7 +262,7 @@ func TestFailingReceiverIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestDeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
+func TestDeliveryToADeadReceiverIsGivenUpWithTheLastError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	srv := httptest.NewServer(http.NotFoundHandler())
@@ -293,7 +293,7 @@ func TestLastErrorIsVisibleBetweenAttempts(t *testing.T) {
 	}
 }
 
-func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
+func TestSlowReceiverDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	release := make(chan struct{})
@@ -320,7 +320,7 @@ func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-func TestLostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
+func TestDeliveryWithALostReplyIsRepeatedUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -340,7 +340,7 @@ func TestLostReplyIsDeliveredAgainUnderTheSameID(t *testing.T) {
 	}
 }
 
-func TestStoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
+func TestInterruptedAttemptIsRepeatedAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	url, got := receiver(t, func(n int, _ http.ResponseWriter, r *http.Request) {
@@ -365,7 +365,7 @@ func TestStoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
 }
 
 // Many slow receivers of one tenant do not block those of others.
-func TestATenantLeavesAttemptsToOthers(t *testing.T) {
+func TestTenantCannotUseAllAttempts(t *testing.T) {
 	t.Parallel()
 	s := New(nil, nil, config.Webhooks{}, "", nil, zap.NewNop())
 	begun := 0
@@ -381,6 +381,6 @@ func TestATenantLeavesAttemptsToOthers(t *testing.T) {
 	}
 	s.leave("host0", "a")
 	if !s.pick(map[string]int{}, map[string]int{}, "host", "a") {
-		t.Error("there is no room for the tenant when one of its attempts is over")
+		t.Error("there is no room for the tenant after one of its attempts has ended")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// traced begins the span of an attempt, below the run's. The outbox has no trace, so the run is read from the database,
-// but only if spans are recorded. The attempt for a deleted run is a separate trace.
+// traced begins the span of an attempt as a child of the run's span. The outbox has no trace, so the run is read from
+// the database, but only if spans are recorded. An attempt for a deleted run has a separate trace.
 func (s *Sender) traced(ctx context.Context, d store.Delivery) (context.Context, func(status int, outcome string)) {
 	if s.tracer == nil {
 		return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)

@@ -19,7 +19,7 @@ func CheckTarget(raw string, cfg config.Webhooks) error {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return badTarget("must be an http or https URL with a host")
 	case u.User != nil:
-		return badTarget("must not hold a user name or password; put a token in its path or query instead")
+		return badTarget("must not contain a user name or password; put a token in its path or query instead")
 	case !cfg.MayCall(u.Hostname()):
 		return badTarget("names a host that this bridge does not call (webhooks.hosts)")
 	case cfg.AllowPrivateNetworks:
@@ -42,7 +42,7 @@ func CheckHook(h mapping.Hook, cfg config.Webhooks) error {
 		return err
 	}
 	if !httpguts.ValidHeaderFieldValue(h.Token) || !httpguts.ValidHeaderFieldValue(h.Credentials) || h.Scheme != "" && !httpguts.ValidHeaderFieldName(h.Scheme) {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The token, scheme and credentials of a hook must be values that a header can have.")
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The token, scheme and credentials of a hook must be valid header values.")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// publicAddr reports whether an address may be that of a host on the internet. Others are loopback, private,
+// publicAddr reports whether an address may belong to a host on the internet. Other addresses are loopback, private,
 // link-local, shared, multicast, reserved, or contain an IPv4 address (IANA special-purpose address registries, RFC
 // 6890).
 func publicAddr(a netip.Addr) bool {
@@ -77,7 +77,8 @@ func publicAddr(a netip.Addr) bool {
 	return true
 }
 
-// special are networks that net/netip treats as global unicast although they contain no host, or represent another one.
+// special are networks that net/netip treats as global unicast although they contain no hosts or stand for other
+// addresses.
 var special = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4",

@@ -84,7 +84,7 @@ func FuzzCheckTarget(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		if CheckTarget(raw, config.Webhooks{}) == nil && CheckTarget(raw, local) != nil {
-			t.Errorf("%q is refused only where more is allowed", raw)
+			t.Errorf("%q is refused only if more is allowed", raw)
 		}
 	})
 }

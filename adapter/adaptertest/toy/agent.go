@@ -12,8 +12,8 @@ import (
 // before.
 type Agent struct {
 	Says []string
-	Asks string // asked in response to the first words of a talk; default: no question
-	Ends string // the end of its responses; default: success
+	Asks string // the question asked in response to the first words of a talk; "" means none
+	Ends string // the end of its responses; "" means success
 	Mute bool   // it accepts words and does not respond
 
 	mu    sync.Mutex
@@ -22,14 +22,14 @@ type Agent struct {
 	work  int
 }
 
-// Talks returns the words received in each talk, by its name.
+// Talks returns the words received in each talk, by the talk's name.
 func (a *Agent) Talks() map[string][]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.talks)
 }
 
-// Work returns the number of outputs made. Those of a repeated request are not counted.
+// Work returns the number of outputs made. Outputs for a repeated request are not counted.
 func (a *Agent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

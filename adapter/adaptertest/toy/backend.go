@@ -39,7 +39,7 @@ func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return err == nil && strings.TrimSpace(string(ans.Body)) == "toy", err
 }
 
-// Traits: a toy remembers its talks but shows no values, and runs without a request for each step.
+// Traits describes a toy: it remembers its talks but shows no values, and runs without a request for each step.
 func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
@@ -169,7 +169,7 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 func (b *backend) failure(err error) *mapping.Error {
 	f := upstream.Of(err)
 	if f == nil || f.Kind == upstream.Stopped {
-		return mapping.Classify(err) // ours, or the reason for the end of ctx
+		return mapping.Classify(err) // an error of the bridge, or the reason for the end of ctx
 	}
 	e := b.fail(mapping.CodeUpstreamError, "answered %d.", f.Status)
 	switch {
@@ -178,7 +178,7 @@ func (b *backend) failure(err error) *mapping.Error {
 	case f.Kind == upstream.NotReached:
 		e = b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached.")
 	case f.Kind == upstream.BadAnswer:
-		e = b.fail(mapping.CodeBadUpstream, "gave no whole answer.")
+		e = b.fail(mapping.CodeBadUpstream, "gave no complete answer.")
 	}
 	e.Err = f.Err
 	return e

@@ -1,7 +1,7 @@
-// Package toy is a complete dialect in as few lines as possible: a face, a backend, and an agent for it. It shows the
-// parts of a new dialect, and with it tests check that one needs nothing but its folder and a line in a table. Only
-// tests mount it. It sets every field of adapter.Dialect that a dialect with clients and agents needs; Dialect explains
-// why it omits the others.
+// Package toy is a complete dialect in as few lines as possible: a face, a backend, and an agent. It shows the parts of
+// a new dialect. Tests use it to check that a dialect needs nothing but its folder and a line in a table. Only tests
+// mount it. It sets every field of adapter.Dialect that a dialect with clients and agents needs; Dialect explains why
+// it omits the others.
 //
 // Its protocol has two routes. GET /toy returns "toy". POST /toy/say accepts words as text, with these headers:
 //
@@ -46,10 +46,10 @@ const (
 	notifyHeader = "Toy-Notify"
 )
 
-// Dialect returns both sides of the toy. It omits Aliases, because nobody types another name. For the face it omits
-// Runs, because no path names a run; Store, because no path belongs to the long-term store; Chooses, because most
-// clients get the default agent; ArtifactPath, because it serves no files; and Temporary, because it writes none. For
-// the backend it omits Ends, because a toy's routes begin at the root of its URL.
+// Dialect returns both sides of the toy. It omits Aliases, because there is no other name. For the face it omits Runs,
+// because no path names a run; Store, because no path belongs to the long-term store; Chooses, because most clients get
+// the default agent; ArtifactPath, because it serves no files; and Temporary, because it writes none. For the backend
+// it omits Ends, because a toy's routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:        "toy",
@@ -83,8 +83,8 @@ func hook(n adapter.HookNotice) (adapter.HookPost, error) {
 	return adapter.HookPost{Header: map[string]string{"Content-Type": "text/plain", "Toy-Token": n.Hook.Token}, Body: []byte(said)}, nil
 }
 
-// capabilities: the toy accepts words, to which the bridge adds everything else that it sends to an opaque agent.
-// Capabilities that are not listed are dropped.
+// capabilities returns those of a toy. It accepts words, to which the bridge adds everything else that it sends to an
+// opaque agent. Capabilities that are not listed are dropped.
 func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.CapWords: mapping.PassedOn(),

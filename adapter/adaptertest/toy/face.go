@@ -35,11 +35,11 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	})
 }
 
-// card also serves callers without a key, so it only uses the configuration.
+// card also serves callers without a key, so it uses only the configuration.
 func (s *face) card(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["agent"]
 	if _, ok := s.Agents[name]; !ok {
-		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "There is no toy of that name."))
+		refuse(w, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "There is no toy with that name."))
 		return
 	}
 	fmt.Fprintln(w, name)

@@ -1,5 +1,5 @@
-// What every live page does: it hears by an EventSource that something changed, and asks for its JSON again. While it is
-// paused it hears and does not ask. Nothing here, or in any other module, makes markup of a text.
+// The code of every live page. An EventSource reports that something has changed, and the page requests its JSON again.
+// While it is paused it makes no requests. No module turns text into markup.
 
 /** The JSON of the address that is shown, or of another one with the same form. The error has the status of a refusal. */
 export async function load(address = location.href) {
@@ -75,7 +75,7 @@ export function live(address, update, tell = () => {}, heard) {
     mine.addEventListener("error", async () => {
       if (mine !== source) return;
       say("waiting");
-      if (mine.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+      if (mine.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
       try {
         await load();
         later();
@@ -93,7 +93,7 @@ export function live(address, update, tell = () => {}, heard) {
   const pulse = setInterval(() => {
     const slept = Date.now() - beat > patience.asleep;
     beat = Date.now();
-    if (slept && !document.hidden) listen(); // of a hidden page the browser slows the clock
+    if (slept && !document.hidden) listen(); // browsers slow down the timers of hidden pages
   }, patience.asleep / 4);
   addEventListener("online", listen);
   document.addEventListener("visibilitychange", seen);
@@ -181,13 +181,13 @@ export function seconds(s) {
 export function pausable(follow) {
   const bar = document.querySelector("p.live");
   const button = bar.querySelector("button"), status = bar.querySelector("[role=status]");
-  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", refused: "The bridge does not take your key; trying again.", gone: "This is not there any more.", over: "It has ended." };
+  const words = { live: "Live.", paused: "Paused.", waiting: "The bridge does not answer; trying again.", refused: "The bridge does not accept your key; trying again.", gone: "This no longer exists.", over: "It has ended." };
   const watch = follow((state) => { status.textContent = words[state]; });
   button.addEventListener("click", () => {
     if (watch.paused) watch.resume();
     else watch.pause();
     button.setAttribute("aria-pressed", String(watch.paused));
-    button.textContent = watch.paused ? "Go on with updates" : "Pause updates";
+    button.textContent = watch.paused ? "Resume updates" : "Pause updates";
   });
   bar.hidden = false;
   return watch;

@@ -1,6 +1,6 @@
-// A long table of which only the rows in sight are in the page. All rows have one height, which is measured.
+// A long table. Only the visible rows are in the page. All rows have the same height, which is measured.
 
-const spare = 20; // rows beyond the edge, above and below
+const spare = 20; // rows kept above and below the visible ones
 
 export class Rows {
   /** region scrolls and holds a table; make returns the row of an entry; key its name; more is called near the end. */

@@ -1,7 +1,7 @@
 import { copying, element, live, load, pausable, seconds, shown } from "./live.js";
 import { mark, tell as tellStory } from "./story.js";
 
-// The axis of a run grows while its last page is looked at. Beyond so many lines the oldest make room.
+// The axis of a run grows while its last page is shown. Beyond a maximum number of rows, the oldest are removed.
 const most = 2000;
 
 const region = document.querySelector("[data-run]");

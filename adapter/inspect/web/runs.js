@@ -1,9 +1,9 @@
-// The list of runs: live, and as long as there are runs, of which it loads more when they come near.
+// The live list of runs. Scrolling loads more of them.
 import { ago, copying, element, live, load, pausable, shown } from "./live.js";
 import { Rows } from "./rows.js";
 
 const region = document.querySelector("[data-live]");
-const page = 200; // runs that are asked for at once
+const page = 200; // number of runs requested at once
 
 /** The address of the list from a place on. */
 function address(before) {
@@ -82,7 +82,7 @@ function follow() {
     try {
       await part(next, list.length);
     } catch {
-      next = ""; // the next change tries again
+      next = ""; // retried with the next change
     }
     loading = false;
   }

@@ -1,5 +1,5 @@
-// What is said on a thread, as it is said. Forms and history stay as they are, so that nothing that a person types is lost:
-// where they are behind, the page says so.
+// The live conversation of a thread. Forms and history are not updated, so that nothing that a user types is lost. If they
+// are outdated, the page says so.
 import { element, live, load, shown } from "./live.js";
 
 const page = document.querySelector("[data-thread]");
@@ -28,7 +28,7 @@ function show(t) {
   status.textContent = t.status;
   const open = new Set(t.questions.map((q) => q.id)), shown = new Set([...known()].map((e) => e.value));
   const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
-  news.replaceChildren(closed ? "A question here was answered. " : asked ? "There is a question. " : "The thread has moved on. ", element("a", { href: location.href }, "Load the page again"));
+  news.replaceChildren(closed ? "A question here was answered. " : asked ? "There is a question. " : "The thread has changed. ", element("a", { href: location.href }, "Reload the page"));
 }
 
 if (page) {
@@ -38,8 +38,8 @@ if (page) {
     lost = false;
   }, (state) => {
     if (state === "gone") news.textContent = "The thread was deleted.";
-    if (state === "waiting") news.textContent = "The bridge does not answer. The page is tried again.";
-    if (state === "refused") news.textContent = "The bridge does not take your key. The page is tried again.";
+    if (state === "waiting") news.textContent = "The bridge does not answer; trying again.";
+    if (state === "refused") news.textContent = "The bridge does not accept your key; trying again.";
     if (state === "live" && lost) news.textContent = "";
     lost = ["waiting", "refused"].includes(state);
   }, page.dataset.mark);

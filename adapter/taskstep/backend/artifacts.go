@@ -25,7 +25,7 @@ func (a remoteArtifact) path() (string, error) {
 	return rule.ArtifactPath(name, rel)
 }
 
-// words returns the agent's name of the file.
+// words returns the agent's name for the file.
 func (a remoteArtifact) words() string {
 	if a.Relative == "" || strings.HasSuffix(a.Relative, a.Name) {
 		return cmp.Or(a.Relative, a.Name)
@@ -36,7 +36,7 @@ func (a remoteArtifact) words() string {
 // version identifies a state of the file, as far as the agent distinguishes them.
 func (a remoteArtifact) version() string { return a.ID + " " + a.Modified }
 
-// downloads brings the agent's files into the thread.
+// downloads copies the agent's files to the thread.
 type downloads struct {
 	*runState
 	files *tracker
@@ -44,7 +44,7 @@ type downloads struct {
 
 // collect downloads the files that a step changed. It returns them as an object for the state, with the ids of the
 // artifacts that were written. At the end of a run it reads the agent's list and compares it with the thread, because
-// agents rewrite files without mentioning it.
+// agents rewrite files without reporting it.
 //
 // A file that cannot be downloaded is recorded (see tracker.skipped) and does not fail the run.
 func (d *downloads) collect(step *remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
@@ -67,8 +67,8 @@ func (d *downloads) collect(step *remoteStep, final bool) (files json.RawMessage
 	return d.fetchAll(list, final)
 }
 
-// mayHaveMore reports whether the agent's list must be read at the end of a run. That is unless the agent's steps name
-// their files and no file exists that it could have rewritten.
+// mayHaveMore reports whether the agent's list must be read at the end of a run. It need not be read if the agent's
+// steps name their files and there is no file that the agent could have rewritten.
 func (d *downloads) mayHaveMore() (bool, error) {
 	if !d.stepsTell() || len(d.files.missed) > 0 {
 		return true, nil
@@ -202,8 +202,8 @@ func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 }
 
 // wants decides whether to download the file at a path. A version that was downloaded before is skipped until the end
-// of the run. There it is compared with the thread's file, as uploads are, because an agent may rewrite a file without
-// mentioning it. So a file is downloaded at most once more, and not at every step.
+// of the run. At the end it is compared with the thread's file, as uploads are, because an agent may rewrite a file
+// without reporting it. A file is thus downloaded at most once more, and not at every step.
 func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	a := e.listed
 	if a == nil || e.many && d.stepsTell() {
@@ -221,13 +221,13 @@ func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	case e.step != nil && a.version() == e.step.version() && !upload && !got:
 		return w, true // the step names the file as its own
 	case e.many && got:
-		return w, false // a server with a new artifact for each write rewrites none
+		return w, false // a server that creates an artifact for each write does not rewrite any
 	}
 	w.compare = there
 	return w, !d.files.unsent[at] && (there || !upload)
 }
 
-// stepsTell reports whether the agent names every file that it writes in a step.
+// stepsTell reports whether the agent's steps name every file that they write.
 func (d *downloads) stepsTell() bool { return d.files.told && d.site.kind.listsFilesInSteps() }
 
 // changes collects the files object of a delta. ids are the artifacts that were written.

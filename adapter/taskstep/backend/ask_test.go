@@ -53,6 +53,6 @@ func TestBareSDKAsksByName(t *testing.T) {
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if got := said(rest); len(got) != 1 || got[0] != `"You said: \"blue\""` {
-		t.Errorf("the agent was answered %v", got)
+		t.Errorf("the agent received %v", got)
 	}
 }

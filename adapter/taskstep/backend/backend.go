@@ -22,10 +22,10 @@ type backend struct {
 	site    atomic.Pointer[site]
 	probing chan struct{}      // held during a probe
 	created adapter.MaxLatency // durations of task creations
-	settle  time.Duration      // minimum time to search for the effect of a call whose answer was lost
+	settle  time.Duration      // minimum time to search for the effect of a call whose response was lost
 	tells   mapping.Capabilities
 	log     *zap.Logger
-	nan     sync.Once // logs once that the agent writes NaN
+	nan     sync.Once // for logging only once that the agent writes NaN
 }
 
 var (
@@ -34,13 +34,13 @@ var (
 	_ adapter.Traited = (*backend)(nil)
 )
 
-// Dial returns the backend of a task/step agent. It does no I/O. An error is a *mapping.Error of class Invalid about
-// the URL.
+// Dial returns the backend of a task/step agent. It does no I/O. If the URL is invalid, it returns a *mapping.Error of
+// class Invalid.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
-// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol v1, GET /ap/v1/agent/tasks) or did
-// before September 2023 (GET /agent/tasks). It returns an error if there was no answer or an inconclusive one, such as
-// 401.
+// Detect reports whether a server lists tasks at the path of v1 agents (Agent Protocol v1, GET /ap/v1/agent/tasks), or
+// at the path used before September 2023 (GET /agent/tasks). It returns an error if there was no response or an
+// inconclusive one, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -98,14 +98,14 @@ func (b *backend) Profile() string {
 	case s.kind == kindPlain:
 		return "tasks below " + s.prefix
 	}
-	return "tasks below " + s.prefix + ", in the manner of " + string(s.kind)
+	return "tasks below " + s.prefix + ", like " + string(s.kind)
 }
 
 // Run creates a task, or continues the linked one, and requests steps until one is the last or asks a question. If only
 // one step was requested, it stops after that.
 //
-// Its Link holds the agent's task id, the site of the server, and the ids of the steps logged so far. With
-// Assignment.After, that suffices to find out after a crash which steps the agent did that were not logged.
+// Its Link holds the agent's task id, the site of the server, and the ids of the steps logged so far. Together with
+// Assignment.After, that is enough to find the steps that the agent did but that were not logged before a crash.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	d := newRunDriver(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {

@@ -75,7 +75,7 @@ func said(tr adaptertest.Trace) []string {
 	return list
 }
 
-// again returns the task as the engine passes it after these events were logged.
+// again returns the task as the engine would pass it after these events were logged.
 func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	task.After = append(append([]mapping.Event(nil), task.After...), logged...)
 	for _, ev := range logged {
@@ -89,7 +89,7 @@ func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	return task
 }
 
-// runFor runs a task until n events were seen, like a process that dies then.
+// runFor runs a task until n events were yielded, like a process that then dies.
 func runFor(t *testing.T, b adapter.Backend, task adapter.Assignment, n int) adaptertest.Trace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), adaptertest.Patience)

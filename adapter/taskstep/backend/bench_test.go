@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// instant answers at once: every third step is the last.
+// instant responds at once. Every third step is the last.
 func instant() http.Handler {
 	const task, step = `{"task_id":"t","input":"hi","additional_input":{},"artifacts":[]}`,
 		`{"task_id":"t","step_id":"s","name":null,"input":null,"status":"completed","output":"done","additional_output":{},"artifacts":[],"is_last":`

@@ -12,7 +12,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapMessages: mapping.Full("The text of the last human message becomes the task's input, earlier ones become part of the transcript, " +
 			"files in them are uploaded."),
 		mapping.CapLinks:   mapping.Partial("A linked file is passed as its URL. The bridge does not download it."),
-		mapping.CapParts:   mapping.None("Content other than text and files, such as a model's reasoning, and files that artifacts.exclude names are kept only in the state."),
+		mapping.CapParts:   mapping.None("Content other than text and files, such as a model's reasoning, and files that artifacts.exclude matches are kept only in the state."),
 		mapping.CapSpeaker: mapping.None("Kept only in the state. The transcript calls every person User."),
 		mapping.CapRemarks: mapping.None("Kept only in the state. A task consists of text and files."),
 		mapping.CapWords:   mapping.PassedOn(),

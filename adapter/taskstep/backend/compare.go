@@ -14,7 +14,7 @@ import (
 func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (update mapping.Event, changed bool, err error) {
 	d := downloads{runState: &runState{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
-	d.files.told = true // by its steps, if agents of this kind name files there
+	d.files.told = true // assume that steps name files, if agents of this kind can
 	if err := d.files.loadSums(d.runState); err != nil {
 		return update, false, err
 	}
@@ -36,7 +36,7 @@ func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (upda
 func (d *downloads) compareAll() (files json.RawMessage, ids []string, err error) {
 	list, err := d.listArtifacts()
 	if err != nil && !errors.Is(err, errNoList) && len(d.files.sums) > 0 {
-		d.skip(mapping.SkippedFile{Reason: "The agent's list of files could not be read when the run had ended, so files may be missing or older than the agent's."}, err)
+		d.skip(mapping.SkippedFile{Reason: "The agent's list of files could not be read after the run had ended, so files may be missing or older than the agent's."}, err)
 	}
 	if err != nil {
 		return nil, nil, nil
@@ -45,7 +45,7 @@ func (d *downloads) compareAll() (files json.RawMessage, ids []string, err error
 	for _, w := range d.newest(merge(nil, list, true), true) {
 		err := d.takeOver(w, &changed)
 		if err != nil && d.ctx.Err() != nil {
-			err = d.tolerate(w, &lostError{reason: "The agent's bytes could not be read in time when the run had ended.", cause: d.ctx.Err()})
+			err = d.tolerate(w, &lostError{reason: "The agent's bytes could not be read in time after the run had ended.", cause: d.ctx.Err()})
 		}
 		if err != nil {
 			return nil, nil, err

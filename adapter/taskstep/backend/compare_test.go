@@ -80,7 +80,7 @@ func TestFileRewrittenBeforeAFailure(t *testing.T) {
 			}
 			checkRewritten(t, agent, files, tr, adaptertest.Trace{Events: []mapping.Event{update}})
 			if _, changed := compare(t, t.Context(), b, task); changed || agent.Work() != 2 {
-				t.Errorf("a second look: changed %v; the agent did %d steps", changed, agent.Work())
+				t.Errorf("second comparison: changed %v; the agent did %d steps", changed, agent.Work())
 			}
 		})
 	}
@@ -102,9 +102,9 @@ func TestNewArtifactAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotTellItsFilesAtTheEnd checks that possibly outdated files are named when the time is over, and
-// that nothing is reported without files.
-func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
+// TestUnreadableFilesAtTheEnd checks that possibly outdated files are named when time runs out, and that nothing is
+// reported if there are no files.
+func TestUnreadableFilesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hangs *regexp.Regexp
@@ -138,7 +138,7 @@ func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
 				t.Errorf("changed %v, skipped %q, want %q", changed, skipped, c.want)
 			}
 			for _, path := range c.want {
-				if !strings.Contains(skipped[path], "when the run had ended") {
+				if !strings.Contains(skipped[path], "after the run had ended") {
 					t.Errorf("%q: %q", path, skipped[path])
 				}
 			}

@@ -66,7 +66,7 @@ func (c *creation) accept(ans *upstream.Answer) error {
 	if ans.Status/100 != 2 {
 		e := c.refused(ans)
 		if c.prompt() == "" {
-			e.Message += " The run gave it no input; some agents need one."
+			e.Message += " The run had no input; some agents need one."
 		}
 		return e
 	}
@@ -105,8 +105,8 @@ func (c *creation) createBody() (*rawjson.Pieces, error) {
 }
 
 // additionalInput returns the additional_input of a new task: the object that the task's client gave, the rest of an
-// input object, members for the conversation and memory, and a mark of the bridge. A task whose creation was never
-// answered is found by that mark. budget bounds the messages in bytes; 0 stands for rule.PromptBudget.
+// input object, members for the conversation and memory, and a mark of the bridge. If the creation is never answered,
+// the task is found by that mark. budget bounds the messages in bytes; 0 means rule.PromptBudget.
 func additionalInput(t *adapter.Assignment, budget int) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if t.Input.Other != nil {
@@ -138,8 +138,8 @@ func additionalInput(t *adapter.Assignment, budget int) (rawjson.Pieces, error) 
 	return rawjson.PiecesWith(t.Task.Additional, set...)
 }
 
-// prompt returns the input of a new task. A run that continues an older task has no prompt; then it is the text of the
-// input.
+// prompt returns the input of a new task. If the run has no prompt because it continues an older task, it returns the
+// text of the input.
 func (c *creation) prompt() string {
 	if c.assigned.Task.Prompt == "" {
 		return c.assigned.Input.Text

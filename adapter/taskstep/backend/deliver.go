@@ -58,8 +58,8 @@ func (d *runDriver) update(info mapping.StepInfo, files []byte) mapping.Event {
 	return rule.StepUpdate(d.assigned.Run.ID, d.assigned.TaskID, n, info, files, d.assigned.Run.Options.Approval)
 }
 
-// ask ends the run with a question. It yields the link again, because the run with the answer needs to know which steps
-// are logged.
+// ask ends the run with a question. It yields the link again, because the run with the answer needs the list of logged
+// steps.
 func (d *runDriver) ask(questions []mapping.Interrupt) error {
 	if err := d.link(d.past.seen); err != nil {
 		return err

@@ -50,8 +50,8 @@ func (d *downloads) same(w wanted) (bool, error) {
 	return true, nil
 }
 
-// download passes the file's bytes to take. If the connection breaks, it starts again from the first byte, since a GET
-// changes nothing. A lostError concerns only this file; any other error ends the run.
+// download passes the file's bytes to take. If the connection breaks, it starts again from the first byte, because a
+// GET changes nothing. A lostError concerns only this file; any other error ends the run.
 func (d *downloads) download(w wanted, take func(io.Reader) error) error {
 	err := d.downloadOnce(w, take)
 	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.again {
@@ -71,7 +71,7 @@ func (d *downloads) downloadOnce(w wanted, take func(io.Reader) error) error {
 	src := &source{Reader: body, left: d.artifactLimit()}
 	err = take(src)
 	switch {
-	case src.err != nil: // whatever take returned
+	case src.err != nil: // regardless of the result of take
 		return d.lostFile(ctx, src.err, src.err != errTooLarge)
 	case err != nil && passable(err):
 		return d.lostFile(ctx, err, false)
@@ -92,7 +92,7 @@ func (d *downloads) content(ctx context.Context, w wanted) (io.ReadCloser, error
 	return body, err
 }
 
-// passable reports whether err is an objection to this one file and not a failure of the store.
+// passable reports whether err concerns only this file and is not a failure of the store.
 func passable(err error) bool {
 	c := mapping.Classify(err).Class
 	return c == mapping.Invalid || c == mapping.TooLarge
@@ -115,7 +115,7 @@ type lostError struct {
 func (e *lostError) Error() string { return e.reason + " (" + e.cause.Error() + ")" }
 func (e *lostError) Unwrap() error { return e.cause }
 
-// lostFile returns the reason why a file could not be downloaded. ctx bounded the attempt.
+// lostFile returns the reason why a file could not be downloaded. ctx is the context that bounded the attempt.
 func (d *downloads) lostFile(ctx context.Context, err error, broke bool) error {
 	var known *mapping.Error
 	lost := &lostError{cause: err, again: broke && ctx.Err() == nil}
@@ -144,7 +144,7 @@ func (d *downloads) tolerate(w wanted, err error) error {
 	}
 	reason := lost.reason
 	if _, there := d.files.sums[w.at]; there {
-		reason += " The thread keeps the bytes it had."
+		reason += " The thread keeps its previous bytes."
 	}
 	d.skip(mapping.SkippedFile{Path: w.at, Remote: w.ID, Reason: reason}, err)
 	return nil

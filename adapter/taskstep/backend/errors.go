@@ -14,7 +14,7 @@ import (
 
 const (
 	codeStopped = "stopped"
-	errorText   = 200 // characters that are shown of it
+	errorText   = 200 // characters of the agent's text that are shown
 )
 
 // fail returns an error about the agent. The format continues the sentence "Agent NAME at HOST …".
@@ -26,7 +26,7 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 func (b *backend) away(err error) *mapping.Error {
 	why := upstream.CauseOf(err)
 	if why == "" {
-		why = "check that it runs and that its url is right"
+		why = "check that it is running and that its url is correct"
 	}
 	e := b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached: %s.", why)
 	e.Err = err
@@ -54,7 +54,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	}
 	b.forget()
 	if f := upstream.Of(err); f != nil && f.Slow {
-		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. See what it is busy with, and that this is its own port.", b.readTimeout())
+		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. Check whether it is busy, and whether this is its port.", b.readTimeout())
 		e.Err = err
 		return e
 	}
@@ -68,21 +68,21 @@ func (b *backend) tooLarge() *mapping.Error {
 // lost returns the error of an agent that no longer knows its own task.
 func (b *backend) lost(task string) *mapping.Error {
 	return b.fail(mapping.CodeUpstreamLost, "no longer knows the task %q; it was probably restarted. "+
-		"Start a new run: the thread is kept, and the agent is told of it.", b.excerpt(task, 80))
+		"Start a new run. The thread is kept, and its conversation is passed to the agent.", b.excerpt(task, 80))
 }
 
-// unknown returns the error of a call whose effect cannot be known. It was sent, or a process that died may have sent
-// it; then broke is nil. asked is the result of asking the agent.
+// unknown returns the error of a call whose effect cannot be determined. broke is the error of the call, or nil if a
+// process that died may have sent it. asked describes the result of querying the agent.
 func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	told := "was told to " + what + ", but the connection broke before it answered"
 	switch status := upstream.Status(broke); {
 	case broke == nil:
-		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
+		told = "may have been told to " + what + " by a bridge process that has since stopped"
 	case status != 0:
 		told = fmt.Sprintf("was told to %s, but a gateway answered %d in its place", what, status)
 	}
 	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. It was not told again, so that nothing happens twice. "+
-		"Look what the agent has done, then start a new run.", told, asked)
+		"Check what the agent has done, then start a new run.", told, asked)
 	e.Err = errors.Join(broke, err)
 	return e
 }
@@ -109,5 +109,5 @@ func (b *backend) refused(ans *upstream.Answer) *mapping.Error {
 
 var notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
 
-// excerpt returns the beginning of the agent's text, without our own credentials.
+// excerpt returns the beginning of the agent's text without the bridge's credentials.
 func (b *backend) excerpt(text string, most int) string { return b.to.Excerpt(text, most) }

@@ -111,7 +111,7 @@ func TestBadFilesAreSkipped(t *testing.T) {
 	}
 }
 
-// TestUnchangedFiles checks that files which the thread has already make no delta.
+// TestUnchangedFiles checks that files that the thread already has cause no delta.
 func TestUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -123,7 +123,7 @@ func TestUnchangedFiles(t *testing.T) {
 	}
 }
 
-// TestRewrittenUpload checks an upload rewritten by forge, which is in no step and only in the list at the end.
+// TestRewrittenUpload checks an upload that forge rewrites, which is not in a step but only in the list at the end.
 func TestRewrittenUpload(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Forge)

@@ -16,7 +16,7 @@ const (
 	aStep       = 3
 )
 
-// gateway answers 504 instead of the agent, which has executed the nth POST.
+// gateway responds with 504 instead of the agent, which has executed the nth POST.
 func gateway(kind adaptertest.Kind, nth int) *adaptertest.Gateway {
 	return &adaptertest.Gateway{Agent: adaptertest.NewStepAgent(kind), Nth: nth, Status: http.StatusGatewayTimeout}
 }
@@ -49,7 +49,7 @@ func TestGatewayAnswersForAnAgentThatActed(t *testing.T) {
 					want = nth - 1
 				}
 				if tasks != 1 || steps != want || asked != want {
-					t.Errorf("%d tasks and %d steps, asked for %d; want 1 and %d of each", tasks, steps, asked, want)
+					t.Errorf("%d tasks and %d steps for %d requests; want 1 and %d of each", tasks, steps, asked, want)
 				}
 			})
 		}
@@ -80,8 +80,8 @@ func TestGatewayThatKeepsACall(t *testing.T) {
 	}
 }
 
-// TestAgentsOwnWord checks that a status counts as the agent's answer unless it means that the answer is missing.
-func TestAgentsOwnWord(t *testing.T) {
+// TestAgentsOwnStatus checks that a status counts as the agent's answer unless it means that the answer is missing.
+func TestAgentsOwnStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{408, 409, 500, 503, 521} {
 		for _, nth := range []int{theCreation, aStep} {

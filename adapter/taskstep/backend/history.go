@@ -9,21 +9,21 @@ import (
 
 // history is the logged part of a run.
 type history struct {
-	linked      bool            // a link event of this run is logged
+	linked      bool            // a linked event of this run is logged
 	remote      string          // the agent's task id, if it was known before this call
 	former      map[string]bool // upstream tasks of failed attempts of this run
-	seen        []string        // the agent's ids of the logged steps of this task
+	seen        []string        // the agent's ids for the logged steps of this task
 	inRun       int             // steps logged in this run
-	here        int             // of them, in this call
+	here        int             // those of this call of Run
 	said        bool            // the input of this run has reached the agent
-	mayBeAhead  bool            // an older version created the run; it could request a step before it had logged the previous one
+	mayBeAhead  bool            // an older version began the run, which could request a step early (mapping.Head.Ahead)
 	last        *mapping.Event  // the newest step that was logged before this call
-	call        string          // the tool call that waits for its result
+	call        string          // id of the tool call that waits for its result
 	longest     time.Duration   // the longest duration of a step of this run
 	repeatGuard repeatGuard
 }
 
-// replay reads the events that are logged already.
+// replay reads the events that are already logged.
 func (h *history) replay(j *runState) {
 	h.former, h.call, j.topic = map[string]bool{}, j.assigned.Task.PendingToolCall, j.assigned.Link.Topic
 	if j.assigned.Resume {

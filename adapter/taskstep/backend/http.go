@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	readTimeout  = 30 * time.Second // for a GET, which needs no work of the agent
+	readTimeout  = 30 * time.Second // for a GET, for which the agent does no work
 	defaultEvent = 16 << 20
 	jsonType     = "application/json"
 )
 
 var errTooLarge = upstream.ErrTooLong
 
-// get sends a GET. It retries if there was no answer or if a gateway answered for the agent.
+// get sends a GET. It retries if there was no response or if a gateway responded in the agent's place.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := b.answered(b.to.Do(ctx, b.read(path, query)))
 	return ans, b.unreachable(ctx, err)
@@ -43,7 +43,7 @@ func (b *backend) read(path, query string) *upstream.Call {
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
-// open starts a download, as get does. The caller closes the body. A non-nil answer is a refusal.
+// open starts a download, with the retries of get. The caller closes the body. A non-nil Answer is a refusal.
 func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.ReadCloser, error) {
 	res, err := b.to.Open(ctx, &upstream.Call{
 		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
@@ -65,8 +65,8 @@ func (b *backend) act(ctx context.Context, operation, path string, body *rawjson
 	return b.answered(ans, err)
 }
 
-// change sends a call that does no harm if it is repeated. So a gateway's refusal counts like the agent's. A call that
-// was sent and not answered is an upstream.Failure of kind Broken.
+// change sends a call that can be repeated without harm. A gateway's refusal therefore counts like the agent's. A call
+// that was sent but not answered is an upstream.Failure of kind Broken.
 func (b *backend) change(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
 	return b.answered(b.post(ctx, call))
 }
@@ -90,7 +90,7 @@ func (b *backend) post(ctx context.Context, call *upstream.Call) (*upstream.Answ
 	return nil, err
 }
 
-// answered returns the agent's answer, even a refusal. An answer that is too long has a status and no body.
+// answered returns the agent's response, even a refusal. A response that is too long has a status but no body.
 func (b *backend) answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 	if err == nil {
 		ans.Body = b.withoutNaN(clean(ans.Body))
@@ -106,7 +106,7 @@ func (b *backend) answered(ans *upstream.Answer, err error) (*upstream.Answer, e
 	return nil, err
 }
 
-// withoutNaN replaces NaN and Infinity, which agents in Python write, by null.
+// withoutNaN replaces NaN and Infinity, which agents in Python write, with null.
 func (b *backend) withoutNaN(raw []byte) []byte {
 	read, ok := rawjson.WithoutNaN(raw)
 	if !ok {
@@ -116,7 +116,7 @@ func (b *backend) withoutNaN(raw []byte) []byte {
 	return read
 }
 
-// clean returns a body as valid UTF-8, which some servers do not send.
+// clean makes a body valid UTF-8, because some servers send invalid bytes.
 func clean(raw []byte) []byte {
 	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
 	if utf8.Valid(raw) {
@@ -125,7 +125,7 @@ func clean(raw []byte) []byte {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// await waits, or returns the reason why the context ended.
+// await waits for d. If the context ends first, it returns the reason.
 func await(ctx context.Context, d time.Duration) error {
 	if pause.For(ctx, d) != nil {
 		return stopReason(ctx)
@@ -133,7 +133,7 @@ func await(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// stopReason returns the reason why the context ended, as an error that may leave the backend.
+// stopReason returns the reason why the context ended, as an error for the run.
 func stopReason(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var e *mapping.Error
@@ -141,7 +141,7 @@ func stopReason(ctx context.Context) error {
 	case errors.As(cause, &e):
 		return e
 	case errors.Is(cause, context.DeadlineExceeded):
-		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeRunTimeout, Message: "The run took longer than it may.", Err: cause}
+		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeRunTimeout, Message: "The run exceeded its time limit.", Err: cause}
 	}
 	return &mapping.Error{Class: mapping.Unavailable, Code: codeStopped, Message: "The run was stopped.", Err: cause}
 }

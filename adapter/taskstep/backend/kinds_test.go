@@ -14,7 +14,7 @@ import (
 
 // Behaviour of single servers, beyond the suite for all kinds.
 
-// A server whose only step does all the work (gpt-engineer).
+// The server's only step does all the work (gpt-engineer).
 func TestOneStepServer(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Python)
@@ -28,7 +28,7 @@ func TestOneStepServer(t *testing.T) {
 }
 
 // smol developer fails at a task without input. The run reports that and ends.
-func TestEmptyInputIsToldFromABrokenAgent(t *testing.T) {
+func TestEmptyInputAndBrokenAgentDiffer(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Smol)
 	task := adaptertest.NewTask(nil)
@@ -58,7 +58,7 @@ func TestEvo(t *testing.T) {
 }
 
 // Every kind of server that never ends is stopped by max_steps, and by a repeated error.
-func TestNoKindRunsForEver(t *testing.T) {
+func TestNoKindRunsForever(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
 		for output, want := range map[string]struct {
@@ -93,8 +93,8 @@ func lying(agent http.Handler, list string, serve func(w http.ResponseWriter, r 
 	}), asked
 }
 
-// After a broken POST the steps are listed. Whatever the list contains, the run ends, nothing is done twice, and
-// another step is not mistaken for this one.
+// After a broken POST the steps are listed. Regardless of the list, the run ends, nothing is done twice, and no other
+// step is mistaken for this one.
 func TestListsOfStepsThatLie(t *testing.T) {
 	t.Parallel()
 	stepOf := func(id string) string {
@@ -141,13 +141,13 @@ func TestListsOfStepsThatLie(t *testing.T) {
 				t.Errorf("%v after %d steps and %d outputs, want outcome_unknown after 2 and 1", tr.Err, agent.Work(), len(tr.Outputs()))
 			}
 			if n := asked.Load(); n > 50 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("it was requested %d times", n)
 			}
 		})
 	}
 }
 
-// Wrong lists of files cost files, but never the run.
+// Wrong lists of files may lose files, but never fail the run.
 func TestListsOfFilesThatLie(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -175,7 +175,7 @@ func TestListsOfFilesThatLie(t *testing.T) {
 				t.Errorf("the file of the step is %q", got)
 			}
 			if n := asked.Load(); n > 50 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("it was requested %d times", n)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ const (
 func pathEscape(id string) string { return url.PathEscape(id) }
 
 // list reads a whole list. The first request has no query, because the JavaScript SDK refuses parameters that it does
-// not know. It reads pages only if the first answer was incomplete. Some servers ignore the page number and would
+// not know. It reads pages only if the first response was incomplete. Some servers ignore the page number and would
 // return the first page forever, so a page without new entries ends the walk. whole is false if some entries could not
 // be read. errNoList means that the agent has no such list.
 func (s *runState) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
@@ -35,7 +35,7 @@ func (s *runState) list(path, key string) (elems []json.RawMessage, whole bool, 
 		if page.Total >= 0 {
 			whole = len(got.elems) >= page.Total
 		} else if len(got.elems) == len(page.Elems) {
-			whole = false // the agent announced more pages and did not return them
+			whole = false // the agent announced more pages but did not return them
 		}
 		if whole {
 			break
@@ -52,8 +52,8 @@ var pageQueries = []func(n int) string{
 	},
 }
 
-// walk requests pages until one has no new entries. done is false if the server does not know this way to ask, or if
-// the walk did not end.
+// walk requests pages until one has no new entries. done is false if the server does not support this query, or if the
+// walk did not end.
 func (s *runState) walk(path, key string, query func(int) string, got *pages) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := s.page(path, key, query(n))
@@ -136,7 +136,7 @@ func entryID(elem json.RawMessage) string {
 	return string(elem)
 }
 
-// notThere reports whether the answer to a list means that the task is unknown.
+// notThere reports whether the response to a list request means that the task is unknown.
 func notThere(ans *upstream.Answer) bool {
 	return ans.Status == http.StatusNotFound || ans.Status >= 400 && notFound.Match(ans.Body)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// writingNaN replaces "@" in an agent's answers by NaN.
+// writingNaN replaces "@" in an agent's responses with NaN.
 func writingNaN(agent http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := httptest.NewRecorder()

@@ -118,8 +118,8 @@ func lookingAt(t *testing.T, url string, after int) adapter.Backend {
 	return backendAt(t, url)
 }
 
-// TestNoStepTwice breaks the connection during a step. A step that is not listed may be in progress, whatever kind the
-// agent is.
+// TestNoStepTwice breaks the connection during a step. A step that is not listed may be in progress, for every kind of
+// agent.
 func TestNoStepTwice(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {
@@ -138,7 +138,7 @@ func TestNoStepTwice(t *testing.T) {
 				}
 				mustSucceed(t, tr)
 				if steps != 3 || len(tr.Outputs()) != 3 {
-					t.Errorf("%d steps executed and %d told, want 3", steps, len(tr.Outputs()))
+					t.Errorf("%d steps executed and %d yielded, want 3", steps, len(tr.Outputs()))
 				}
 			})
 		}
@@ -171,7 +171,7 @@ func TestNoStepTwiceAfterADeath(t *testing.T) {
 				}
 				mustSucceed(t, tr)
 				if steps != 3 || len(tr.Outputs()) != 2 {
-					t.Errorf("%d steps executed and %d told after the death, want 3 and 2", steps, len(tr.Outputs()))
+					t.Errorf("%d steps executed and %d yielded after the restart, want 3 and 2", steps, len(tr.Outputs()))
 				}
 			})
 		}

@@ -133,7 +133,7 @@ func TestPhases(t *testing.T) {
 	for from, list := range phases {
 		for _, to := range list {
 			if !passed[from.String()+" → "+to.String()] {
-				t.Errorf("no run goes from %s to %s", from, to)
+				t.Errorf("no run changes from %s to %s", from, to)
 			}
 		}
 	}

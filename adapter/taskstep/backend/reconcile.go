@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// reconcile asks the agent about a POST that was not answered. A POST is never repeated, because a server may not list
-// a step or task before it is complete. The rules:
+// reconcile queries the agent about a POST that was not answered. A POST is never repeated, because a server may list a
+// step or task only when it is complete. The rules:
 //
 //   - Listed steps that are not logged were done, and are used.
 //   - A listed step without output is waited for.
@@ -28,7 +28,7 @@ const (
 	pollMax        = 2 * time.Second
 )
 
-// steps returns the steps that were done and not logged, at least one. cause is the error of the call, or nil after a
+// steps returns the steps that were done but not logged, at least one. cause is the error of the call, or nil after a
 // restart.
 func (r *reconcile) steps(cause error) ([]*remoteStep, error) {
 	var steps []*remoteStep
@@ -60,7 +60,7 @@ func (r *reconcile) notListed(cause error) error {
 // errNoList means that the agent has no such list.
 var errNoList = errors.New("the agent cannot list this")
 
-// unresolved returns the error that ends a run if the agent could not be asked.
+// unresolved returns the error that ends a run if the agent could not be queried.
 func (r *reconcile) unresolved(err, cause error) error {
 	if r.ctx.Err() != nil {
 		return stopReason(r.ctx)
@@ -77,7 +77,7 @@ func (r *reconcile) unresolved(err, cause error) error {
 	return r.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
-// unlogged returns the steps that were done and not logged. It waits for a step in progress.
+// unlogged returns the steps that were done but not logged. It waits for a step in progress.
 func (r *reconcile) unlogged() ([]*remoteStep, error) {
 	deadline, wait := time.Now().Add(r.stepTimeout()), pollMin
 	for {
@@ -156,8 +156,8 @@ const (
 	stageDone
 )
 
-// stage returns the stage of a listed step. In a list is_last proves nothing: the Python SDK lists planned steps that
-// already have it. forge leaves the last step of a task in status created.
+// stage returns the stage of a listed step. In a list, is_last proves nothing, because the Python SDK already sets it
+// on planned steps. forge leaves the last step of a task in status created.
 func (r *reconcile) stage(step *remoteStep) stage {
 	switch {
 	case r.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):

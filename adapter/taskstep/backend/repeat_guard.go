@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// repeatLimit is how many times in a row an agent may report the very same error as the output of a step that is not
-// the last.
+// repeatLimit is the number of times in a row that an agent may report the same error as the output of a step that is
+// not the last.
 const repeatLimit = 3
 
-// repeatGuard detects an agent that fails in every step without ending. Its steps succeed, but each has the same
-// output, which begins like an error. max_steps bounds all other agents.
+// repeatGuard detects an agent that fails in every step without ending. The steps of such an agent succeed, but each
+// has the same output, which begins like an error. All other agents are bounded by max_steps.
 type repeatGuard struct {
 	text  string
 	times int

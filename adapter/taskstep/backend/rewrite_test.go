@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// rewriting writes two files and, in a later step, rewrites one of them and an upload without mentioning it: forge
-// keeps one artifact for each path, with the same id and time.
+// rewriting writes two files and, in a later step, rewrites one of them and an upload without reporting it. forge keeps
+// one artifact for each path, with the same id and time.
 func rewriting(kind adaptertest.Kind) *adaptertest.StepAgent {
 	a := adaptertest.NewStepAgent(kind)
 	a.Script[0].Files = [][2]string{{"a.txt", "one"}, {"kept.txt", "kept"}}
@@ -122,7 +122,7 @@ func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	}
 }
 
-// TestFileNamedInEveryStep checks that files which the agent names in each step are downloaded once, and once more at
+// TestFileNamedInEveryStep checks that files that the agent names in each step are downloaded once, and once more at
 // the end.
 func TestFileNamedInEveryStep(t *testing.T) {
 	t.Parallel()
@@ -139,9 +139,9 @@ func TestFileNamedInEveryStep(t *testing.T) {
 	}
 }
 
-// TestUploadThatTheAgentWasNotGiven checks that a client's newer upload is not overwritten by the agent's bytes under
+// TestUploadThatTheAgentDidNotGet checks that a client's newer upload is not overwritten by the agent's bytes under
 // its path.
-func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
+func TestUploadThatTheAgentDidNotGet(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Forge)
 	tr := &tracker{}
@@ -152,6 +152,6 @@ func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	d := &downloads{runState: &runState{assigned: &task, site: site{kind: kind(agent.Kind)}}, files: tr}
 	byClient := false
 	if _, ok := d.wants("in.txt", &entries{listed: &remoteArtifact{ID: "1", Name: "in.txt", ByAgent: &byClient, Listed: true}}, true); ok {
-		t.Error("the agent's older bytes would be taken for a newer version")
+		t.Error("the agent's older bytes would be stored as a newer version")
 	}
 }

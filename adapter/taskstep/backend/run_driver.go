@@ -16,8 +16,8 @@ import (
 const rereads = 2
 
 // runDriver is one call of Run: a state machine whose phases are in phase.go. A phase does its part of the work and
-// returns the next one. The parts of the work have their own types, which share the session. It is used by one
-// goroutine.
+// returns the next one. The parts of the work have their own types, which share runState. It must be used by a
+// single goroutine.
 type runDriver struct {
 	*runState
 	phase     phase
@@ -29,8 +29,8 @@ type runDriver struct {
 	uploads   uploads
 	downloads downloads
 
-	queue    []*remoteStep // steps that were done and not yielded
-	doubtful bool          // the log lacks more than the open call: a step after the queued ones may have been sent
+	queue    []*remoteStep // steps that were done but not yielded
+	doubtful bool          // the log lacks more than the open call; a step after the queued ones may have been sent
 	broke    error         // the error of the call whose effect is searched for
 }
 
@@ -113,15 +113,15 @@ func (d *runDriver) recall() (phase, error) {
 	}
 	switch {
 	case d.assigned.Resume && d.remote == "":
-		return ended, d.fail(mapping.CodeUpstreamLost, "has no task that this answer could go to. Start a new run.")
+		return ended, d.fail(mapping.CodeUpstreamLost, "has no task that could receive this answer. Start a new run.")
 	case d.remote == "" || d.site.prefix == "":
 		return locating, nil
 	}
 	return d.found(), nil
 }
 
-// findRoutes locates the routes. The next phase depends on the task: it is linked, may have been created without an
-// answer, or is new.
+// findRoutes locates the routes. The next phase depends on the task, which is linked, may have been created without a
+// response, or is new.
 func (d *runDriver) findRoutes() (next phase, err error) {
 	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)
 	switch {
@@ -159,8 +159,8 @@ func (d *runDriver) ready() phase {
 	return uploading
 }
 
-// resolve resolves the call that an earlier process left open. If it finds more than one step, the machine failed and
-// lost commits.
+// resolve resolves the call that an earlier process left open. If it finds more than one step, the machine has crashed
+// and lost commits.
 func (d *runDriver) resolve() error {
 	steps, err := d.reconcile.steps(nil)
 	d.queueSteps(steps)
@@ -205,11 +205,11 @@ func (d *runDriver) mayGoOn() error {
 	}
 	limit := d.stepLimit()
 	if d.past.inRun >= limit && len(d.queue) == 0 {
-		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps, %s. It never said that it was done.",
+		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps, %s. It never reported that it was done.",
 			limit, d.assigned.Run.Options.LimitedBy.Allows(d.up.Name))
 	}
 	if text := d.past.repeatGuard.stuck(); text != "" && !d.assigned.OneStep {
-		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
+		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would continue forever: %s",
 			repeatLimit, d.excerpt(text, errorText))
 	}
 	return nil
@@ -235,7 +235,7 @@ func (d *runDriver) findStep() error {
 	return err
 }
 
-// queueSteps queues steps that the agent lists. The first one received the input of this run.
+// queueSteps queues steps from the agent's list. The first one received the input of this run.
 func (d *runDriver) queueSteps(steps []*remoteStep) {
 	if len(steps) > 0 {
 		steps[0].input = d.call.words()

@@ -18,7 +18,7 @@ import (
 var errUnwanted = errors.New("yield returned false")
 
 // runState is shared by all parts of a runDriver: the assignment, the agent's task, and the consumer of the events. It
-// is used by one goroutine.
+// must be used by a single goroutine.
 type runState struct {
 	*backend
 	ctx      context.Context
@@ -26,7 +26,7 @@ type runState struct {
 	yield    func(mapping.Event, error) bool
 
 	site   site
-	topic  string // the agent's topic of the task; "" for none
+	topic  string // the agent's topic of the task, or ""
 	remote string // the agent's task id
 }
 
@@ -58,7 +58,8 @@ func (s *runState) known() (bool, error) {
 	return false, s.refused(ans)
 }
 
-// mostSteps is the number of steps of a run without any other limit. Nothing else stops an agent that never ends.
+// mostSteps is the maximum number of steps of a run without any other limit. Nothing else stops an agent that never
+// ends.
 const mostSteps = 100
 
 // stepLimit returns the maximum number of steps of the run. A run that was planned while the agent was unreachable may
@@ -75,7 +76,7 @@ func (s *runState) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	return rule.EncodeFile(a, content, rule.FileStyle(s.up.Config.Artifacts.Style))
 }
 
-// link yields the agent's id of the task, and the ids of the logged steps.
+// link yields the agent's ids of the task and of the logged steps.
 func (s *runState) link(steps []string) error {
 	link := &mapping.Link{
 		Agent: s.up.Name, TaskID: s.assigned.TaskID, Remote: s.remote, Topic: s.topic, Profile: s.site.profile(),
@@ -99,8 +100,8 @@ func (s *runState) emit(ev mapping.Event) error {
 // breakOff yields the error that ends the run.
 func (s *runState) breakOff(err error) { s.yield(mapping.Event{}, mapping.Classify(err)) }
 
-// lookFor calls look until it finds something, or for as long as a step or creation has taken so far. After a restart
-// the observed time may include the downtime, so step_timeout bounds it.
+// lookFor calls look until it finds something, or for the longest time that a step or creation has taken so far. After
+// a restart the observed time may include the downtime, so step_timeout bounds it.
 func (s *runState) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
 	over := time.Now().Add(min(max(longest, s.settle), s.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {

@@ -124,7 +124,7 @@ func TestBrokenCreate(t *testing.T) {
 					mustFail(t, tr, mapping.CodeOutcomeUnknown)
 				}
 				if n := len(agent.Creates()); n != 1 {
-					t.Errorf("%d POSTs to make a task, want 1", n)
+					t.Errorf("%d POSTs to create a task, want 1", n)
 				}
 			})
 		}
@@ -227,7 +227,7 @@ func TestEndNotLogged(t *testing.T) {
 	rest := runTask(t, backendAt(t, url), task)
 	mustSucceed(t, rest)
 	if len(rest.Events) != 1 || agent.Counts().Steps != 3 {
-		t.Errorf("%d events and %d steps, want the end alone", len(rest.Events), agent.Counts().Steps)
+		t.Errorf("%d events and %d steps, want only the end", len(rest.Events), agent.Counts().Steps)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestLinkKnowsSteps(t *testing.T) {
 }
 
 // TestPickUpOfARunAheadOfItsLog checks a run of an older version, which could request a step before the previous one
-// was logged. So there may have been one more than the agent lists.
+// was logged. There may therefore have been one more than the agent lists.
 func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -293,7 +293,7 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 			rest := runTask(t, backendAt(t, url), task)
 			mustFail(t, rest, mapping.CodeOutcomeUnknown)
 			if n := agent.Counts().Steps; n != 1 {
-				t.Errorf("%d steps executed, want the first only", n)
+				t.Errorf("%d steps executed, want only the first", n)
 			}
 		})
 	}
@@ -311,6 +311,6 @@ func TestPickUpAfterMoreThanOneStep(t *testing.T) {
 	rest := runTask(t, backendAt(t, url), task)
 	mustFail(t, rest, mapping.CodeOutcomeUnknown)
 	if n := agent.Counts().Steps; n != 2 || len(rest.Outputs()) != 2 {
-		t.Errorf("%d steps executed and %d taken, want two of each", n, len(rest.Outputs()))
+		t.Errorf("%d steps executed and %d used, want two of each", n, len(rest.Outputs()))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// kind is a family of v1 servers that behave alike in the ways that matter here.
+// kind is a family of v1 servers with common behaviour.
 type kind string
 
 const (
@@ -20,14 +20,14 @@ const (
 	kindForge  kind = "forge"  // AutoGPT and its forge
 )
 
-// plansAhead reports whether steps of status created are plans and not work.
+// plansAhead reports whether steps in status created are only planned.
 func (k kind) plansAhead() bool { return k == kindPython }
 
-// listsFilesInSteps reports whether an empty artifacts list of a step means that there are no files. forge updates a
-// file without naming it in the step, and agents over the Python SDK often register files with the task alone.
+// listsFilesInSteps reports whether an empty artifacts list in a step means that the step wrote no files. forge updates
+// a file without naming it in the step, and agents on the Python SDK often register files only with the task.
 func (k kind) listsFilesInSteps() bool { return k == kindPlain || k == kindJS }
 
-// The prefixes of the task routes: of the v1 document, and from before it.
+// The prefixes of the task routes, in the v1 document and before it.
 const (
 	prefixV1  = "/ap/v1/agent"
 	prefixOld = "/agent"
@@ -40,7 +40,7 @@ type site struct {
 	topics bool // tasks may share a topic (Topic RFC)
 }
 
-// profile returns the site as a link stores it.
+// profile returns the site in the form in which a link stores it.
 func (s site) profile() string {
 	if s.topics {
 		return string(s.kind) + " " + s.prefix + withTopics
@@ -88,7 +88,7 @@ func parseBase(raw string) (address, error) {
 	return b, nil
 }
 
-// match grades an answer to GET tasks.
+// match grades a response to GET tasks.
 type match int
 
 const (
@@ -101,10 +101,10 @@ const (
 type probeResult struct {
 	site
 	match
-	unwilling error // the answer of a server that neither listed tasks nor lacks the route; otherwise nil
+	unwilling error // the response of a server that has the route but did not list tasks; otherwise nil
 }
 
-// probe locates the task routes. It fails if there was no answer.
+// probe locates the task routes. It fails if there was no response.
 func (b *backend) probe(ctx context.Context) (best probeResult, err error) {
 	for _, prefix := range b.base.prefixes {
 		ans, err := b.get(ctx, prefix+"/tasks", "")
@@ -125,7 +125,7 @@ func (b *backend) probe(ctx context.Context) (best probeResult, err error) {
 	return best, nil
 }
 
-// weigh grades an answer to GET tasks.
+// weigh grades a response to GET tasks.
 func weigh(prefix string, ans *upstream.Answer) (site, match) {
 	s := site{prefix: prefix, kind: kindOfHeader(ans.Header)}
 	if ans.Status == http.StatusNotFound || ans.Status/100 == 3 {

@@ -71,7 +71,7 @@ func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Read
 	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
 }
 
-// TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is left out, the client
+// TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is omitted, the client
 // is informed, and the run continues.
 func TestDownloadThatBreaks(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestDownloadThatBreaks(t *testing.T) {
 				mustSucceed(t, tr)
 				for _, ev := range tr.Outputs() {
 					if len(ev.Head.Artifacts) > 0 {
-						t.Errorf("%s: half a file is an artifact", what)
+						t.Errorf("%s: an incomplete file is an artifact", what)
 					}
 				}
 				want := map[string]string{"out/result.txt": "The download broke off before the end of the file."}
@@ -126,9 +126,9 @@ func TestDownloadThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestSkippedFilesAreSaid checks that skipped files are named in their step or, if nothing has changed, in the last
+// TestSkippedFilesAreReported checks that skipped files are named in their step or, if nothing has changed, in the last
 // one, even for steps without text.
-func TestSkippedFilesAreSaid(t *testing.T) {
+func TestSkippedFilesAreReported(t *testing.T) {
 	t.Parallel()
 	for name, output := range map[string]string{"words": `"words"`, "none": "", "empty": `""`, "object": `{"a":1}`} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestSkippedFilesAreSaid(t *testing.T) {
 	}
 }
 
-// TestSkippedUntilItIsThere checks that a file which was downloaded in the end is not reported as missing.
+// TestSkippedUntilItIsThere checks that a file that could be downloaded later is not reported as missing.
 func TestSkippedUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Plain), adaptertest.NewFiles(nil)
@@ -189,7 +189,7 @@ func TestFileThatCannotBeCompared(t *testing.T) {
 	mustSucceed(t, tr)
 	got := skippedIn(t, tr)
 	for _, path := range []string{"a.txt", "kept.txt", "in.txt", "idle.txt"} {
-		if !strings.Contains(got[path], "500") || !strings.Contains(got[path], "keeps the bytes it had") {
+		if !strings.Contains(got[path], "500") || !strings.Contains(got[path], "keeps its previous bytes") {
 			t.Errorf("%s: %q", path, got[path])
 		}
 	}

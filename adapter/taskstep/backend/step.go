@@ -16,7 +16,7 @@ type stepCall struct {
 	past *history
 }
 
-// send requests the step and records how long it took, or how long a gateway waited for it. If upstream.MayHaveActed
+// send requests the step and records the duration, or the time that a gateway waited for it. If upstream.MayHaveActed
 // holds for the error, the step may have been done.
 func (c *stepCall) send() (*remoteStep, error) {
 	begun, words := time.Now(), c.words()
@@ -30,8 +30,8 @@ func (c *stepCall) send() (*remoteStep, error) {
 	return c.read(ans, words)
 }
 
-// words returns the input of the next step. For nil the POST has no body, which every server reads as "continue". An
-// answer is sent with the first step of its run.
+// words returns the input of the next step. If it is nil, the POST has no body, which every server interprets as
+// "continue". An answer is sent with the first step of its run.
 func (c *stepCall) words() *string {
 	switch {
 	case c.past.said:
@@ -57,7 +57,7 @@ func (c *stepCall) execute(words *string) (*upstream.Answer, error) {
 	return ans, err
 }
 
-// read returns the step in the answer to a request with these words.
+// read returns the step in the response to a request with these words.
 func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error) {
 	if ans.Status/100 != 2 {
 		return nil, c.refusal(ans)
@@ -74,7 +74,8 @@ func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error
 	return step, nil
 }
 
-// refusal distinguishes a task that no longer exists from a step that failed. Many servers answer both with 500.
+// refusal distinguishes a task that no longer exists from a step that failed. Many servers respond with 500 in both
+// cases.
 func (c *stepCall) refusal(ans *upstream.Answer) error {
 	if ans.Status == http.StatusNotFound {
 		return c.lost(c.remote)

@@ -132,8 +132,8 @@ func TestAdditionalInput(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesOutWhatIsEmpty checks that there are no nulls, which forge refuses.
-func TestCreateLeavesOutWhatIsEmpty(t *testing.T) {
+// TestCreateOmitsEmptyMembers checks that there are no nulls, which forge refuses.
+func TestCreateOmitsEmptyMembers(t *testing.T) {
 	t.Parallel()
 	const mark = `"apbridge":{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`
 	for _, c := range []struct{ prompt, words, additional, want string }{
@@ -206,7 +206,7 @@ func TestLockstepPickUp(t *testing.T) {
 		t.Fatalf("%v, %+v, %+v", tr.Err, end, agent.Counts())
 	}
 	if in := tr.Outputs()[0].Head.Step.Input; in == nil || *in != say {
-		t.Errorf("the step does not know its words: %v", in)
+		t.Errorf("the step does not have its input: %v", in)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestLockstepResume(t *testing.T) {
 	}
 }
 
-// TestResumePickUp checks an answer that was delivered, and whose step was not logged.
+// TestResumePickUp checks an answer that was delivered but whose step was not logged.
 func TestResumePickUp(t *testing.T) {
 	t.Parallel()
 	agent := asking(adaptertest.Python)
@@ -302,7 +302,7 @@ func TestNeverEnds(t *testing.T) {
 	}
 }
 
-func TestSameErrorForEver(t *testing.T) {
+func TestSameErrorForever(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.AutoGPT)
 	agent.Script = []adaptertest.ScriptStep{{Output: `"An error occurred while proposing the next action: no model"`, Repeat: true}}
@@ -366,9 +366,9 @@ func TestRunTimeoutOfAStepAgent(t *testing.T) {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[adaptertest.Fault]string{
-		adaptertest.HTML500:      "answered 500: an HTML page, perhaps not of the agent: Oh no it broke near [hidden]",
+		adaptertest.HTML500:      "answered 500: an HTML page, perhaps not from the agent: Oh no it broke near [hidden]",
 		adaptertest.Unauthorized: "answered 401: it does not accept the bridge's credentials. Check the headers of the agent in the configuration.",
-		adaptertest.Overloaded:   "answered 429: it is overloaded: slow down (it asks to wait: 7). Try again later or lower its concurrency.",
+		adaptertest.Overloaded:   "answered 429: it is overloaded: slow down (Retry-After: 7). Try again later or lower its concurrency.",
 		adaptertest.Redirect:     "answered 302: redirects are not followed. Configure the final url.",
 		adaptertest.BadJSON:      "gave an answer to POST steps that cannot be used: the answer is not JSON.",
 		adaptertest.WrongType:    "gave an answer to POST steps that cannot be used: step_id is neither a string nor a number.",

@@ -13,8 +13,8 @@ import (
 // topicsPath is the path of the topics on a server of the Topic RFC. Their tasks are below it, in the form of v1.
 const topicsPath = "/ap/v2/topics"
 
-// servesTopics reports whether the server has topics. Only such a server has a memory that tasks share. Any failure
-// means that it has none.
+// servesTopics reports whether the server has topics, so that tasks can share a memory. Any failure means that it has
+// none.
 func (b *backend) servesTopics(ctx context.Context) bool {
 	ans, err := b.getOnce(ctx, topicsPath, "")
 	if err != nil || ans.Status/100 != 2 {
@@ -26,9 +26,9 @@ func (b *backend) servesTopics(ctx context.Context) bool {
 	return json.Unmarshal(ans.Body, &list) == nil && list.Topics != nil
 }
 
-// openTopic creates the topic for the thread, if the server has topics and the thread has none yet. A topic whose
-// creation was not answered stays empty and does no harm. Concurrent runs do not share a topic, because an open
-// question of one would block the others.
+// openTopic creates the topic for the thread, if the server has topics and the thread has none yet. If the creation is
+// not answered, the topic stays empty and does no harm. Concurrent runs do not share a topic, because an open question
+// of one would block the others.
 func (c *creation) openTopic() error {
 	if c.topic != "" || !c.site.topics || c.assigned.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
@@ -86,8 +86,8 @@ func (c *creation) loseTopic() {
 	}
 }
 
-// displacing returns the additional_input of a task in a topic. Our runs only begin after the previous one has ended.
-// If its task was left unfinished, no run will continue it.
+// displacing returns the additional_input of a task in a topic, with which it replaces an unfinished task. The bridge
+// starts a run only after the previous one has ended, so no run will continue an unfinished task.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
 	strategy := rawjson.Member{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
 	made, err := rawjson.WithMembers(additional.Join(), strategy)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// trace searches for the task that carries this run's id, whose creation was or may have been sent. cause is the error
-// of the call, or nil after a restart.
+// trace searches for the task with this run's id, whose creation was or may have been sent. cause is the error of the
+// call, or nil after a restart.
 func (c *creation) trace(cause error) error {
 	found, err := c.lookFor(c.backend.created.Max(), c.findTask)
 	switch {
@@ -33,7 +33,7 @@ func (c *creation) findTask() (found bool, err error) {
 	return false, err
 }
 
-// made reports whether a listed task belongs to this run.
+// made reports whether a listed task was created for this run.
 func (c *creation) made(t remoteTask) bool {
 	if c.past.former[t.ID] || !bytes.Contains(t.Additional, []byte(c.assigned.Run.ID)) {
 		return false

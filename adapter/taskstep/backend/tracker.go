@@ -7,13 +7,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tracker records which files the thread and the agent share.
+// tracker records the files that the thread and the agent share.
 type tracker struct {
 	sums   map[string]string    // checksums of the thread's files by path; nil if not loaded
 	unsent map[string]bool      // paths of uploads that were not sent because the agent has other bytes there
 	got    map[string]bool      // versions downloaded in this run
 	told   bool                 // the agent names files in its steps
-	given  mapping.UploadCursor // uploads that the task has, not logged yet
+	given  mapping.UploadCursor // uploads that the task has but that are not logged yet
 
 	missed map[string]mapping.SkippedFile // files that this run could not download, by path
 	fresh  map[string]bool                // those of the step that is being collected
@@ -48,8 +48,8 @@ func (tr *tracker) miss(f mapping.SkippedFile) {
 	tr.missed[f.Path], tr.fresh[f.Path] = f, true
 }
 
-// skipped returns the files to be named in a step, ordered by path: those that could not be downloaded with it, and at
-// the end of a run all of the run.
+// skipped returns the skipped files to name in a step, ordered by path: those that could not be downloaded with it, or
+// at the end of a run all those of the run.
 func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 	var list []mapping.SkippedFile
 	for _, at := range slices.Sorted(maps.Keys(tr.missed)) {

@@ -25,11 +25,11 @@ type uploads struct {
 	inState map[string]json.RawMessage // late uploads as the state holds them, by path
 }
 
-// noteTold records that a step was yielded, and with it the position of the uploads.
+// noteTold records that a step was yielded together with the position of the uploads.
 func (u *uploads) noteTold() { u.files.given, u.inState = 0, nil }
 
 // all uploads the thread's files to a task that has not begun (Agent Protocol v1, POST …/tasks/{id}/artifacts). After a
-// restart, files that the agent has already are skipped.
+// restart, files that the agent already has are skipped.
 func (u *uploads) all() error {
 	list, err := u.assigned.Files.List(u.ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (u *uploads) all() error {
 	return u.send(list, present)
 }
 
-// replaced reports whether a file was replaced or deleted while it was uploaded. The agent has not received it
+// replaced reports whether a file was replaced or deleted during the upload, so that the agent has not received it
 // completely.
 func replaced(err error) bool {
 	var e *mapping.Error
@@ -66,7 +66,7 @@ func (u *uploads) send(list []mapping.Artifact, present map[string]bool) error {
 	return nil
 }
 
-// present returns the paths that the agent has, or none if it does not list them.
+// present returns the paths that the agent lists, if it has a list.
 func (u *uploads) present() map[string]bool {
 	paths := map[string]bool{}
 	list, _ := u.listArtifacts()
@@ -118,8 +118,8 @@ func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool
 	return true, nil
 }
 
-// uploadPath returns the path of the request. For forge, which ignores the form field, the query has the file's path.
-// Other servers may refuse an unknown parameter.
+// uploadPath returns the path of the request. For forge, which ignores the form field, the query contains the file's
+// path. Other servers may refuse an unknown parameter.
 func (u *uploads) uploadPath(a mapping.Artifact) string {
 	p := u.taskPath("/artifacts")
 	if u.site.kind == kindForge && strings.Contains(a.Path, "/") {
@@ -128,7 +128,7 @@ func (u *uploads) uploadPath(a mapping.Artifact) string {
 	return p
 }
 
-// form returns the file as a multipart body of known length. relative_path has the folder, and precedes the file
+// form returns the file as a multipart body of known length. relative_path contains the folder, and precedes the file
 // because some servers read in order.
 func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
 	var head bytes.Buffer
@@ -146,8 +146,8 @@ func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, st
 	return &upstream.Stream{Reader: io.MultiReader(&head, body, strings.NewReader(tail)), Size: size}, w.FormDataContentType(), nil
 }
 
-// fileHeader returns the header of the file part. The JavaScript SDK reads a plain file name as Latin-1, but knows the
-// extended form.
+// fileHeader returns the header of the file part. The JavaScript SDK reads a plain file name as Latin-1, but supports
+// the extended form.
 func (u *uploads) fileHeader(a mapping.Artifact) textproto.MIMEHeader {
 	name, typ := path.Base(a.Path), a.MIMEType
 	if typ == "" {

@@ -27,7 +27,7 @@ func (u *uploads) late() error {
 	return u.layOut(list)
 }
 
-// layOut prepares uploads as the state holds them.
+// layOut prepares uploads in the form of the state.
 func (u *uploads) layOut(list []mapping.Artifact) error {
 	u.inState = make(map[string]json.RawMessage, len(list))
 	for _, a := range list {
@@ -53,14 +53,14 @@ func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// with adds the late uploads to the files that a step changed, which may be nil. If the step changed such a file, its
-// version counts.
+// with adds the late uploads to the files that a step changed, which may be nil. If the step changed an uploaded file,
+// the step's version takes precedence.
 func (u *uploads) with(files json.RawMessage) json.RawMessage {
 	if len(u.inState) == 0 {
 		return files
 	}
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(files, &all) // nothing, or an object of ours
+	_ = json.Unmarshal(files, &all) // nil, or an object that the bridge wrote
 	for path, value := range u.inState {
 		if _, changed := all[path]; !changed {
 			all[path] = value

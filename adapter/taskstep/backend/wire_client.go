@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file reads the answers of real v1 servers. It accepts ids that are numbers, outputs that are objects, absent
+// This file reads the responses of real v1 servers. It accepts ids that are numbers, outputs that are objects, absent
 // fields and nulls. Missing required fields are refused with their path.
 
 // remoteTask is a task of the agent (Agent Protocol v1, schema Task).
@@ -20,7 +20,7 @@ type remoteTask struct {
 	ID         string
 	Additional json.RawMessage // additional_input; nil when the key is absent
 	Artifacts  []remoteArtifact
-	Kind       kind // of the server, as far as the shape shows it
+	Kind       kind // of the server, as far as the task shows it
 }
 
 // remoteStep is a step of the agent (schema Step).
@@ -33,7 +33,7 @@ type remoteStep struct {
 	IsLast     bool
 	Artifacts  []remoteArtifact
 	Told       bool    // artifacts was a list, even an empty one
-	input      *string // of the request
+	input      *string // input of the request
 }
 
 // hasOutput reports whether the step has output.
@@ -104,12 +104,12 @@ type artifactEnvelope struct {
 	Content  json.RawMessage `json:"content"`
 }
 
-// fieldError names the field of an answer that cannot be read.
+// fieldError names a field of a response that cannot be read.
 type fieldError struct{ path, problem string }
 
 func (e *fieldError) Error() string { return e.path + " " + e.problem }
 
-// parseTask reads a task. path is its place in the answer.
+// parseTask reads a task. path is its place in the response.
 func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	var env taskEnvelope
 	if err := members(raw, path, env.member); err != nil {
@@ -124,7 +124,7 @@ func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	return t, err
 }
 
-// kindOfTask recognises servers by members that only they send: the Python SDK sends steps in a task, forge sends times
+// kindOfTask recognises a server by its tasks. Only the Python SDK sends steps in a task, and only forge sends times
 // without a zone.
 func kindOfTask(env taskEnvelope) kind {
 	if isList(env.Steps) {
@@ -214,7 +214,7 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 }
 
 // members copies an object's members to their destinations, as slices of raw. It does the work of object without
-// reflection, since every step is read with it.
+// reflection, because every step is read with it.
 func members(raw json.RawMessage, path string, place func(name string) *json.RawMessage) error {
 	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
@@ -248,7 +248,7 @@ func placeOf(path string) string {
 	return path
 }
 
-// text reads a string. It returns a number as its digits, and "" for null and absent.
+// text reads a string. It returns the literal of a number, and "" if raw is null or absent.
 func text(raw json.RawMessage, path string) (string, error) {
 	raw = value(raw)
 	switch c := rawjson.Kind(raw); {
@@ -290,7 +290,7 @@ func either(a, b json.RawMessage) string {
 	return s
 }
 
-// truth reads a boolean. null and absent are false, "true" and 1 are true.
+// truth reads a boolean. It returns false if raw is null or absent, and true for "true" and 1.
 func truth(raw json.RawMessage, path string) (bool, error) {
 	s := string(value(raw))
 	if s == "" {
@@ -311,7 +311,7 @@ func asObject(raw json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("additional_output").Raw(raw, "null").Close('}').Bytes
 }
 
-// value returns raw without surrounding blanks, or nil for null and absent.
+// value returns raw without surrounding blanks, or nil if it is null or absent.
 func value(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -125,14 +125,14 @@ func FuzzReading(f *testing.F) {
 				}
 			}
 			if s.ID == "" {
-				t.Error("a step without an id was taken")
+				t.Error("a step without an id was accepted")
 			}
 			for _, a := range s.Artifacts {
 				_, _ = a.path()
 			}
 		}
 		if task, err := parseTask(body, ""); err == nil && task.ID == "" {
-			t.Error("a task without an id was taken")
+			t.Error("a task without an id was accepted")
 		}
 		if l, err := parseList(body, "steps"); err == nil {
 			newPages(l.Elems)

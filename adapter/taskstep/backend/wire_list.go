@@ -19,7 +19,7 @@ type listPage struct {
 	Pages      json.RawMessage `json:"pages"`
 }
 
-// parseList reads the wrapper {key: […], pagination}, one with items instead of key, or a bare list.
+// parseList reads the wrapper {key: […], pagination}, the same with items instead of key, or a bare list.
 func parseList(raw json.RawMessage, key string) (remoteList, error) {
 	l := remoteList{Total: -1, Pages: -1}
 	if isList(raw) {

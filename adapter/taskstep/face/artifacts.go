@@ -76,7 +76,7 @@ func (s *server) uploadArtifact(w http.ResponseWriter, r *http.Request, ref adap
 	defer up.Close()
 	artifact, err := s.svc.SaveArtifact(r.Context(), ref, path, up.Type, up)
 	if f.Err() != nil {
-		return f.Err() // the cause, which SaveArtifact may have wrapped
+		return f.Err() // the cause that SaveArtifact may have wrapped
 	}
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *server) uploadArtifact(w http.ResponseWriter, r *http.Request, ref adap
 	return nil
 }
 
-// openForm makes the checks that need no body. The query may name the file's folder, too.
+// openForm makes the checks that need no body. The query may also name the file's folder.
 func (s *server) openForm(w http.ResponseWriter, r *http.Request) (*body.Form, error) {
 	f, err := body.OpenForm(w, r, uploadParts(int64(s.face.Limits.Artifact)))
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *server) openForm(w http.ResponseWriter, r *http.Request) (*body.Form, e
 		return nil, err
 	}
 	if q.Has(relativePath) {
-		f.Say(q[relativePath][0])
+		f.SetField(q[relativePath][0])
 	}
 	return f, nil
 }
@@ -105,7 +105,7 @@ func uploadParts(most int64) body.FormParts {
 	return body.FormParts{File: filePartName, Field: relativePath, Most: most, Invalid: func(part, what string) error { return invalid("body", part, what) }}
 }
 
-// incoming returns the file of a form and its canonical path in the task's folder.
+// incoming returns the file in a form and its canonical path in the task's folder.
 func incoming(f *body.Form) (*body.File, string, error) {
 	up, err := f.File()
 	if err != nil {
@@ -119,9 +119,9 @@ func incoming(f *body.Form) (*body.File, string, error) {
 	return up, path, nil
 }
 
-// uploadPath returns the canonical path of an uploaded file. rel is the parameter relative_path: the file's folder, or
-// its whole path if it ends in the name. Absolute paths are refused. A reader of the file may decode its name, so the
-// decoded name must not lead out of the folder either.
+// uploadPath returns the canonical path of an uploaded file. rel is the parameter relative_path, which is the file's
+// folder, or its whole path if it ends in the name. Absolute paths are refused. A reader of the file may percent-decode
+// its name, so the decoded name must not lead out of the folder either.
 func uploadPath(name, rel string) (string, error) {
 	if decoded, err := url.PathUnescape(name); err == nil && decoded != name && utf8.ValidString(decoded) {
 		if _, err := uploadPath(decoded, rel); err != nil {
@@ -136,8 +136,8 @@ func uploadPath(name, rel string) (string, error) {
 	return rule.ArtifactPath(name, rel)
 }
 
-// describeDownload sets the headers of a download. A browser must not show an agent's file under the bridge's origin,
-// so the file is an attachment, its type is not sniffed, and it is sandboxed if it is shown all the same.
+// describeDownload sets the headers of a download. A browser must not show an agent's file under the bridge's origin.
+// The file is therefore an attachment, its type is not sniffed, and it is sandboxed if it is shown nevertheless.
 func describeDownload(h http.Header, a *mapping.Artifact) {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", attachment(path.Base(a.Path)))
@@ -145,8 +145,8 @@ func describeDownload(h http.Header, a *mapping.Artifact) {
 	h.Set("Content-Security-Policy", "sandbox")
 }
 
-// attachment returns a Content-Disposition that has the name twice (RFC 6266, section 4.3 and appendix D): in ASCII for
-// old clients, and complete in the form of RFC 8187 for the others.
+// attachment returns a Content-Disposition that contains the name twice (RFC 6266, section 4.3 and appendix D): in
+// ASCII for old clients, and completely in the form of RFC 8187 for others.
 func attachment(name string) string {
 	var b strings.Builder
 	b.WriteString(`attachment; filename="`)

@@ -12,11 +12,12 @@ import (
 
 // request is the body of a POST of a task or step (schemas TaskRequestBody and StepRequestBody, which are equal).
 type request struct {
-	Input           *string         // nil: null or absent
-	AdditionalInput json.RawMessage // verbatim, an object; nil: null or absent
+	Input           *string         // nil if null or absent
+	AdditionalInput json.RawMessage // an object, verbatim; nil if null or absent
 }
 
-// readRequest reads such a body. Harnesses continue a task without a body, so that is an empty request.
+// readRequest reads the body of a request. Harnesses continue a task without a body, so a missing body is an empty
+// request.
 func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	var req request
 	raw, err := s.readBody(w, r)
@@ -27,7 +28,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	return req, err
 }
 
-// memberReader returns a function that reads one member. Unknown members are named in h.
+// memberReader returns a function that reads one member. Unknown members are added to a header in h.
 func (req *request) memberReader(h http.Header) func(name string, v json.RawMessage) error {
 	return func(name string, v json.RawMessage) error {
 		switch name {
@@ -40,7 +41,8 @@ func (req *request) memberReader(h http.Header) func(name string, v json.RawMess
 	}
 }
 
-// ignoreOwn names in h the members of additional_input that the bridge reserves for itself. No agent gets them.
+// ignoreOwn adds the members of additional_input that are reserved for the bridge to a header in h. Agents do not get
+// them.
 func ignoreOwn(h http.Header, additional json.RawMessage) {
 	for _, name := range []string{rule.ItemsMember, rule.BridgeMember} {
 		if rawjson.Get(additional, name) != nil {
@@ -66,14 +68,14 @@ func takeObject(name string, v json.RawMessage, into *json.RawMessage) error {
 	case 'n':
 		return nil
 	case '{':
-		*into = bytes.Clone(v) // it may be kept for long, unlike the body
+		*into = bytes.Clone(v) // the body is reused; this may be kept for long
 		return nil
 	}
 	return invalid("body", name, "an object")
 }
 
 // readBody returns the JSON of a body of at most limits.body bytes, or nil if there is none. A missing content type
-// counts as JSON, since simple clients omit it and no other type is accepted.
+// means JSON, because simple clients omit it and no other type is accepted.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body.JSON(w, r, int64(s.face.Limits.Body), body.TypeJSON, "")
 }

@@ -9,7 +9,7 @@ import (
 // RequestForTask is the kind of request that creates a task.
 const RequestForTask = "task"
 
-// The flavours of the dialect, as runs keep them.
+// The flavours of the dialect, as stored with runs.
 const (
 	FlavourTaskStep mapping.Flavour = "taskstep"
 	FlavourTopic    mapping.Flavour = "topic" // of a task of a topic

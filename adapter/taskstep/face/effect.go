@@ -25,7 +25,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 	return adapter.Effect{}, false
 }
 
-// effects has the operations by method and path, without the prefix.
+// effects maps method and path, without the prefix, to effects.
 var effects = map[string]adapter.Effect{
 	"POST /tasks/{task}/steps":               {Verb: mapping.Changed, Kind: "task"},
 	"POST /tasks":                            {Verb: mapping.Created, Kind: "task"},

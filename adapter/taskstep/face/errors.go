@@ -35,7 +35,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	status := s.style.status(e.Class)
 	if e.Code == mapping.CodeKeyReused {
-		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
+		status = http.StatusUnprocessableEntity // in every style, because only the key is wrong
 	}
 	_ = send(w, status, errorBody(e))
 }
@@ -60,13 +60,13 @@ func classify(err error) *mapping.Error {
 		return known
 	case errors.Is(err, context.DeadlineExceeded):
 		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout,
-			Message: "The answer did not come in time.", Err: err}
+			Message: "The response did not arrive in time.", Err: err}
 	}
 	return mapping.Classify(err)
 }
 
-// status returns the HTTP status of a class. The documents define 404, and one status for all invalid requests: 422 in
-// v1, 400 in the Topic RFC.
+// status returns the HTTP status for a class. The documents define 404 and a single status for all invalid requests,
+// which is 422 in v1 and 400 in the Topic RFC.
 func (s style) status(c mapping.Class) int {
 	if c == mapping.Invalid || c == mapping.Malformed {
 		return s.invalid
@@ -75,7 +75,7 @@ func (s style) status(c mapping.Class) int {
 }
 
 // Refusal returns the body of an error that occurs before the request reaches the face. SDKs of the Agent Protocol v1
-// read {"message"}; the code is ours.
+// read {"message"}; the code is an addition.
 func Refusal(e *mapping.Error) any {
 	return struct {
 		Message string `json:"message"`
@@ -92,7 +92,7 @@ func errorBody(e *mapping.Error) []byte {
 	return streamError(e)
 }
 
-// streamError returns an error within a stream. It always has the code, since there is no status.
+// streamError returns an error within a stream. It always contains the code, because there is no status.
 func streamError(e *mapping.Error) []byte {
 	w := new(rawjson.Writer).Open('{').Key("message").Text(messageOf(e)).Key("code").Text(e.Code)
 	if e.Detail != nil {
@@ -103,7 +103,7 @@ func streamError(e *mapping.Error) []byte {
 	return w.Close('}').Bytes
 }
 
-// messageOf returns the message of an error for clients that know tasks and steps, but neither threads nor runs.
+// messageOf returns the message of an error for clients that know tasks and steps but neither threads nor runs.
 func messageOf(e *mapping.Error) string {
 	switch d := e.Detail.(type) {
 	case mapping.Busy:
@@ -119,13 +119,13 @@ func messageOf(e *mapping.Error) string {
 	return e.Message
 }
 
-// complaint is one fault of a request, in the form that servers of this protocol made with FastAPI send in "detail".
+// complaint is one fault of a request, in the form that FastAPI servers of this protocol send in "detail".
 type complaint struct {
 	Loc []string `json:"loc"` // body, query or header, then the field
 	Msg string   `json:"msg"`
 }
 
-// invalid returns an error about a field. what completes the sentence "<field> must be …".
+// invalid returns an error about a field. The parameter what completes the sentence "<field> must be …".
 func invalid(where, field, what string) *mapping.Error {
 	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
 	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestMessagesAvoidThreads checks that refusals which the machine explains with threads are explained with fields that
-// a client of tasks and steps has.
+// TestMessagesAvoidThreads checks that refusals about threads are explained in terms of the fields that clients of
+// tasks and steps have.
 func TestMessagesAvoidThreads(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // fake is an adapter.Service in memory. Its agent finishes every task in lastStep steps and writes one file in the
-// first. Ids and times are counted, so that answers are the same on every run.
+// first. Ids and times are counted, so that responses are the same in every run.
 type fake struct {
 	adapter.Service // nil: methods that are missing here are not called
 

@@ -17,7 +17,7 @@ type stepObserver struct {
 	layout
 }
 
-// Observe returns an observer of the steps that a client of the task would get from a run.
+// Observe returns an observer that shows the steps that a client of the task would get.
 func Observe(o adapter.Observed) adapter.Observer {
 	mode := cmp.Or(o.Run.Options.Stepping, mapping.SteppingFree)
 	l := layout{}
@@ -27,8 +27,8 @@ func Observe(o adapter.Observed) adapter.Observer {
 	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
 }
 
-// Observe implements adapter.Observer. It returns a step when its content is complete, and again when it is known
-// whether the step is the last, if that is later.
+// Observe implements adapter.Observer. It returns a step when its content is complete. If it is only later known
+// whether the step is the last, it returns the step again then.
 func (o *stepObserver) Observe(e *state.Entry) (seen []adapter.Frame) {
 	for _, s := range o.steps.Add(e) {
 		note := "handed out from here on"

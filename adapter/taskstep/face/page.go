@@ -52,7 +52,7 @@ func intParam(q url.Values, name string, absent, most int) (int, error) {
 		return absent, nil
 	}
 	if len(q[name]) > 1 {
-		return 0, invalid("query", name, "said once")
+		return 0, invalid("query", name, "given once")
 	}
 	n, ok := parseCount(q.Get(name))
 	if !ok || n < 1 || n > most {
@@ -80,7 +80,7 @@ func parseCount(s string) (int, bool) {
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
 // list responds with a page of the items that read returns. A page after the last one is empty. An error after the
-// first byte closes the connection, so that the client does not take the part that was sent for the whole.
+// first byte closes the connection, so that the client does not mistake the part that was sent for the whole.
 func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) (iter.Seq2[T, error], int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)
 	if err != nil {
@@ -95,18 +95,18 @@ func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string,
 		return err
 	}
 	if r.Context().Err() == nil {
-		s.face.Log.Error("response cut off", zap.String("route", routeOf(r)), zap.Error(err))
+		s.face.Log.Error("response interrupted", zap.String("route", routeOf(r)), zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// short adapts a list that is in memory to the result of list's read.
+// short adapts a list in memory to the results of a read function.
 func short[T any](items []T, total int, err error) (iter.Seq2[T, error], int, error) {
 	return adapter.List(items), total, err
 }
 
-// writePage responds with {name: [items], "pagination": {…}}. A long list is sent in pieces, so that it needs little
-// memory; a short one has a Content-Length. It returns an error of items, but none if the client is gone.
+// writePage responds with {name: [items], "pagination": {…}}. A long list is sent in pieces to save memory. A short one
+// has a Content-Length. It returns an error from items, but no error if the client is gone.
 func writePage[T any](w http.ResponseWriter, name string, items iter.Seq2[T, error], write func(*rawjson.Writer, *T), p adapter.Page, total int) (began bool, err error) {
 	out := new(rawjson.Writer).Open('{').Key(name).Open('[')
 	for item, err := range items {
@@ -121,7 +121,7 @@ func writePage[T any](w http.ResponseWriter, name string, items iter.Seq2[T, err
 			w.Header().Set("Content-Type", jsonAnswer)
 			w.WriteHeader(http.StatusOK)
 		}
-		last := len(out.Bytes) - 1 // stays: by it the next item knows that it needs a comma
+		last := len(out.Bytes) - 1 // keep the last byte, which shows that the next item needs a comma
 		if writePieces(w, out.Bytes[:last]) != nil {
 			return began, nil
 		}

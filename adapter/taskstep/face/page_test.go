@@ -22,9 +22,9 @@ func (c *counting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLongPageTakesNoMemoryOfItsLength checks that a page with long steps is written piece by piece. It is not parallel
+// TestLongPagesUseLittleMemory checks that a page with long steps is written piece by piece. It is not parallel
 // because it counts allocations.
-func TestLongPageTakesNoMemoryOfItsLength(t *testing.T) {
+func TestLongPagesUseLittleMemory(t *testing.T) {
 	text := strings.Repeat("x", 100<<10)
 	steps := make([]mapping.Step, 2000)
 	for i := range steps {

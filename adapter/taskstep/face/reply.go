@@ -12,12 +12,12 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// pieceSize is the number of bytes of a write. The server sets a new deadline for each write, so a slow client is not
-// cut off unless it stops reading.
+// pieceSize is the number of bytes written at a time. The server sets a new deadline for each write, so a slow client
+// is not cut off unless it stops reading.
 const pieceSize = 128 << 10
 
-// jsonAnswer has a charset, which RFC 8259 does not need. AutoGPT's web app is one of the clients that read JSON
-// without it as Latin-1.
+// jsonAnswer has a charset, which RFC 8259 does not require, because some clients, such as AutoGPT's web app, otherwise
+// read JSON as Latin-1.
 const jsonAnswer = "application/json; charset=utf-8"
 
 // send responds with JSON.
@@ -59,8 +59,8 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 }
 
 // deliver is send for a response that must not be lost. It reports whether every byte was passed to the connection
-// while the client was still there. What happens to the connection later proves nothing, since many clients close it as
-// soon as they have read the response. The response is not compressed, as the end of a compressed one would be sent
+// while the client was still there. Later events on the connection prove nothing, because many clients close it as soon
+// as they have read the response. The response is not compressed, because the end of a compressed one would be sent
 // later.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body *rawjson.Pieces) bool {
 	w.Header().Set("Cache-Control", "no-transform")

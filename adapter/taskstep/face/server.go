@@ -25,15 +25,14 @@ var (
 	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics", flavour: FlavourTopic}
 )
 
-// server serves one version of the protocol. Its handlers are in one file per noun. It keeps no state and is safe for
-// concurrent use.
+// server serves one version of the protocol. It keeps no state and is safe for concurrent use.
 type server struct {
 	svc   adapter.Service
 	face  adapter.Face
 	style style
 }
 
-// operation responds to one request about ref. If it returns an error, it has written nothing.
+// operation responds to one request for ref. If it returns an error, it has written nothing.
 type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error
 
 // endpoint is an operation at a path below a prefix.
@@ -43,8 +42,8 @@ type endpoint struct {
 	need         string // the right that it requires
 }
 
-// Mount adds the face's routes to r: those of both versions and of before September 2023, below each of their prefixes.
-// They answer from svc.
+// Mount adds the face's routes to r: those of both versions, and those used before September 2023, below each of their
+// prefixes.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	if face.Heartbeat <= 0 {
 		face.Heartbeat = 15 * time.Second
@@ -59,14 +58,14 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 		second.mountOperations(below, second.topicEndpoints())
 		second.mountRest(below)
 	}
-	// The prefix of before September 2023.
+	// The prefix used before September 2023.
 	old := r.PathPrefix("/agent/").Subrouter()
 	first.mountOperations(old, first.endpoints(""))
 	old.PathPrefix("/tasks/").Handler(adapter.Anybody(http.HandlerFunc(first.noRoute)))
 }
 
-// endpoints returns the operations on tasks below a prefix. The router tries them in this order, so those that clients
-// call most come first.
+// endpoints returns the operations on tasks below a prefix. The router tries them in this order, so the most frequently
+// called come first.
 func (s *server) endpoints(prefix string) []endpoint {
 	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
@@ -102,14 +101,14 @@ func (s *server) mountOperations(r *mux.Router, list []endpoint) {
 	}
 }
 
-// mountHeartbeat adds the heartbeat of the server itself, which does not depend on its agents.
+// mountHeartbeat adds the heartbeat of the server, which does not depend on its agents.
 func (s *server) mountHeartbeat(r *mux.Router) {
 	r.Path("/heartbeat").Methods(http.MethodGet, http.MethodHead).Handler(adapter.Anybody(http.HandlerFunc(heartbeat)))
 	r.Path("/heartbeat").Handler(adapter.Anybody(s.refuseMethod([]string{http.MethodGet, http.MethodHead})))
 }
 
 // mountRest refuses everything else below a prefix, so that clients never see another dialect's error or plain text.
-// With a subrouter for each prefix, requests of other dialects need one comparison instead of forty.
+// With a subrouter for each prefix, requests for other dialects need one comparison instead of forty.
 func (s *server) mountRest(r *mux.Router) {
 	rest := adapter.Anybody(http.HandlerFunc(s.noRoute))
 	r.Path("").Handler(rest)
@@ -139,7 +138,7 @@ func keyFault(h http.Header) error {
 	return invalid("header", adapter.IdempotencyKeyHeader, "UTF-8 without U+0000")
 }
 
-// ref returns the agent, topic and task that the path names.
+// ref returns the agent, topic and task named in the path.
 func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 	vars := mux.Vars(r)
 	agent, err := s.agent(vars["agent"])
@@ -171,8 +170,8 @@ func (s *server) agent(chosen string) (string, error) {
 	return s.face.DefaultAgent, nil
 }
 
-// storable reports whether an id could be one of ours. Other strings are legal ids of objects that cannot exist, and
-// need no query.
+// storable reports whether an id could exist in the database. Other strings are legal ids of objects that cannot exist,
+// so they need no query.
 func storable(id string) bool {
 	return len(id) <= 256 && mapping.IsText(id)
 }

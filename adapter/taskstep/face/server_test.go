@@ -143,7 +143,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		checkOnlyMessage(t, c.method+" "+c.path, a)
 	}
 	if s.written() != before {
-		t.Error("a refused request has written something")
+		t.Error("a refused request wrote something")
 	}
 }
 
@@ -230,7 +230,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-func TestHeadAnswersLikeGet(t *testing.T) {
+func TestHeadRespondsLikeGet(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")

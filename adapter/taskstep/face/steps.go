@@ -16,8 +16,8 @@ import (
 
 const lossHeader = "X-Apbridge-Unsupported"
 
-// executeStep serves the operation executeAgentTaskStep. It takes as long as the agent does and sends nothing before,
-// since a status cannot be changed later. The step of a failed run is an ordinary one with additional_output.error.
+// executeStep serves the operation executeAgentTaskStep. It takes as long as the agent and sends nothing earlier,
+// because a status cannot be changed later. The step of a failed run is an ordinary one with additional_output.error.
 //
 // The hand-out is confirmed only after the whole response was sent to a client that was still there. A lost response is
 // therefore repeated.
@@ -53,7 +53,7 @@ func (s *server) executeStep(w http.ResponseWriter, r *http.Request, ref adapter
 	return nil
 }
 
-// listSteps serves the operation listAgentTaskSteps. With stream=true it sends our event stream instead.
+// listSteps serves the operation listAgentTaskSteps. With stream=true it sends the bridge's event stream instead.
 func (s *server) listSteps(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	stream, err := wantsStream(r)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *server) getStep(w http.ResponseWriter, r *http.Request, ref adapter.Tas
 	return nil
 }
 
-// followSteps streams a task's steps as they are released. It is an extension of ours. It does not drive the task:
-// clients still request each step with a POST.
+// followSteps streams a task's steps as they are released. It is an extension of the protocol. It does not drive the
+// task; clients still request each step with a POST.
 //
 //	event: step, data: a Step, id: its number from 1
 //	event: error, data: {"message", "code"}: the stream cannot continue

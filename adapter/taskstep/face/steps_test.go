@@ -36,9 +36,9 @@ func lastStep() mapping.Step {
 	return mapping.Step{ID: "s", TaskID: "t", N: 1, Name: "step", Status: mapping.StepCompleted, Output: &out, IsLast: true}
 }
 
-// A hand-out is confirmed once, and only when the client could have the whole response: this Confirm waits until it
-// has.
-func TestConfirmComesAfterTheAnswer(t *testing.T) {
+// A hand-out is confirmed once, and only when the client can have the whole response. This Confirm waits until the
+// client has it.
+func TestConfirmFollowsTheResponse(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	received, confirmed := make(chan struct{}), make(chan struct{})
@@ -47,7 +47,7 @@ func TestConfirmComesAfterTheAnswer(t *testing.T) {
 			select {
 			case <-received:
 			case <-time.After(patience):
-				t.Error("confirmed before the answer was written")
+				t.Error("confirmed before the response was written")
 			}
 			close(confirmed)
 		}}, nil
@@ -58,7 +58,7 @@ func TestConfirmComesAfterTheAnswer(t *testing.T) {
 	await(t, "confirmation", confirmed)
 }
 
-// A client that left gets the same step again: its hand-out is not confirmed.
+// A client that left gets the same step again, because its hand-out is not confirmed.
 func TestNoConfirmForAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -97,7 +97,7 @@ func TestStepAndGetStepAreTheSameBytes(t *testing.T) {
 	}
 }
 
-// This covers each class of error of a step, as the client sees it.
+// This covers each class of a step's errors as clients see it.
 func TestStepErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestCausesAreLogged(t *testing.T) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks/t/steps", nil))
 		if strings.Contains(w.Body.String(), "disk") {
-			t.Errorf("%s: the client is told %s", class, w.Body)
+			t.Errorf("%s: the client receives %s", class, w.Body)
 		}
 		said := 0
 		for _, entry := range logs.All() {
@@ -171,7 +171,7 @@ func TestCausesAreLogged(t *testing.T) {
 	}
 }
 
-func TestLossesAreSaid(t *testing.T) {
+func TestLossesAreReported(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.onStep = func(context.Context, adapter.StepRequest) (adapter.Handout, error) {
@@ -339,7 +339,7 @@ func TestFramesHaveOneDataLine(t *testing.T) {
 	}
 }
 
-// Leaving a stream ends its goroutine, since the handler waits for it.
+// Leaving a stream ends its goroutine, because the handler waits for it.
 func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestStepThatTheBridgeGivesUpIsAnswered checks that clients still connected when the bridge stops get an answer, and
-// disconnected ones none.
-func TestStepThatTheBridgeGivesUpIsAnswered(t *testing.T) {
+// TestAbandonedStepIsAnswered checks that clients that are still connected when the bridge stops get a response, and
+// that disconnected ones do not.
+func TestAbandonedStepIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: statusClientGone} {
 		ctx, end := context.WithCancelCause(t.Context())

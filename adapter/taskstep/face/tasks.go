@@ -47,7 +47,7 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request, ref adapter.T
 	}, s.layout(ref).task)
 }
 
-// cancelTask stops a task. It is an extension of ours and ignores a body.
+// cancelTask stops a task. It is an extension of the protocol and ignores a body.
 func (s *server) cancelTask(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.CancelTask(r.Context(), ref)
 	if err != nil {

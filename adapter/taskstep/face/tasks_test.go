@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/body"
 )
 
-// These are the bodies that a client may send in a POST of a task or step.
+// These are bodies that a client may send in the POST for a task or step.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -83,10 +83,10 @@ func checkRefused(t *testing.T, s *served, a gotten, before int) {
 	t.Helper()
 	var body struct{ Message, Code string }
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil || body.Message == "" || body.Code == "" {
-		t.Errorf("want a message and a code, got %q", a.body)
+		t.Errorf("got %q, want a message and a code", a.body)
 	}
 	if a.header.Get("Content-Type") != jsonAnswer {
-		t.Errorf("content type is %q", a.header.Get("Content-Type"))
+		t.Errorf("the content type is %q", a.header.Get("Content-Type"))
 	}
 	if s.written() != before {
 		t.Error("something was written")
@@ -239,7 +239,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyIsHandedOn(t *testing.T) {
+func TestIdempotencyKeyIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	for _, path := range []string{v1Path + "/tasks", v1Path + "/tasks/00000000-0000-4000-8000-000000000001/steps"} {
@@ -292,7 +292,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// A key that is not text is refused in the dialect's own form, and nothing is created.
+// A key that is not text is refused in the dialect's form, and nothing is created.
 func TestIdempotencyKeyIsText(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
@@ -309,6 +309,6 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 		}
 	}
 	if after := s.written(); after != before {
-		t.Errorf("%d things were written", after-before)
+		t.Errorf("%d objects were written", after-before)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // topicEndpoints returns the operations of the Topic RFC ("Endpoint Specifications") below its prefix. Tasks, steps and
-// artifacts of a topic are served by the handlers of v1, which get the topic in the reference.
+// artifacts of a topic are served by the v1 handlers, which get the topic in the reference.
 func (s *server) topicEndpoints() []endpoint {
 	return append(s.endpoints("/topics/{topic}"),
 		endpoint{http.MethodPost, "/topics/{topic}/interactions", s.createInteraction, mapping.RightRun},

@@ -122,7 +122,7 @@ func TestTopicAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatTopicsAreAsked(t *testing.T) {
+func TestTopicRequests(t *testing.T) {
 	t.Parallel()
 	s, heard := serveTopics(t)
 	yes, no, name, input := true, false, "n", "x"
@@ -158,7 +158,7 @@ func TestAMisspeltRoleOfATopic(t *testing.T) {
 	for role, says := range map[string]string{"usr": "user, agent or system, and probably meant user.", "boss": "role must be user, agent or system."} {
 		got := s.do("POST", "/ap/v2/topics/t/interactions", plain, `{"role":"`+role+`","input":"x"}`)
 		if got.status != http.StatusBadRequest || !strings.Contains(got.body, says) {
-			t.Errorf("%s: %d %s, want it to say %q", role, got.status, got.body, says)
+			t.Errorf("%s: %d %s, want the text %q", role, got.status, got.body, says)
 		}
 	}
 	if len(heard.said) > 0 {

@@ -61,7 +61,7 @@ func TestUploadThatBreaksOff(t *testing.T) {
 	}
 }
 
-// Bytes after the closing boundary are an epilogue (RFC 2046, section 5.1.1), which is read and ignored.
+// Bytes after the closing boundary are an epilogue (RFC 2046, section 5.1.1). It is read and ignored.
 func TestUploadWithAnEpilogue(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())

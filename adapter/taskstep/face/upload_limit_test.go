@@ -27,8 +27,8 @@ func (f *forever) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestFormsWithoutMeasure checks that oversized forms are refused before they are read.
-func TestFormsWithoutMeasure(t *testing.T) {
+// TestOversizedForms checks that oversized forms are refused before they are read.
+func TestOversizedForms(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 20
 	s := serve(t, newFake()) // files of 1 MiB at most
@@ -62,7 +62,7 @@ func TestFormsWithoutMeasure(t *testing.T) {
 				t.Errorf("got %d %s, want one of %d", w.Code, w.Body, c.statuses)
 			}
 			if body.taken > 4<<20 {
-				t.Errorf("%d bytes were read of what is refused", body.taken)
+				t.Errorf("%d bytes of a refused body were read", body.taken)
 			}
 			checkRefused(t, s, gotten{status: w.Code, header: w.Header(), body: w.Body.String()}, before)
 		})

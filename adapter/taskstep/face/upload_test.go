@@ -234,7 +234,7 @@ func encodeForm(t *testing.T, content []byte) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-func TestRelativePathInAnswers(t *testing.T) {
+func TestRelativePathInResponses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		path           string
@@ -291,7 +291,7 @@ func (h half) Read(p []byte) (int, error) {
 }
 
 // A broken download continues at its position, unless the file has changed.
-func TestDownloadGoesOn(t *testing.T) {
+func TestDownloadResumes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")
@@ -326,9 +326,9 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// After the first byte, an error can only break the connection, so that the client does not take the part for the
+// After the first byte, an error can only break the connection, so that the client does not mistake the part for the
 // whole.
-func TestBrokenDownloadIsSeen(t *testing.T) {
+func TestBrokenDownloadIsNoticed(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.onOpen = func() io.ReadSeeker { return half{strings.NewReader("whole file")} }

@@ -16,7 +16,7 @@ import (
 // timeForm is RFC 3339 in UTC with microseconds, the precision of every store.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// layout has the differences between the responses of agents and topics.
+// layout holds the differences between responses on the routes of agents and of topics.
 type layout struct {
 	folders bool   // relative_path is the folder only
 	topic   string // id of the topic, for tasks and steps below one
@@ -55,7 +55,7 @@ func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
 	l.behindInput(w, s)
 }
 
-// stepPieces is step without a copy of its input, which may be long. The input is quoted while it is sent.
+// stepPieces is step without a copy of the input, which may be long. The input is quoted while it is being sent.
 func (l layout) stepPieces(s *mapping.Step) *rawjson.Pieces {
 	var before rawjson.Writer
 	l.beforeInput(&before, s)
@@ -117,9 +117,9 @@ func (l layout) artifact(w *rawjson.Writer, a *mapping.Artifact) {
 	w.Close('}')
 }
 
-// relativePath returns "", which is written as null, for a file in the root; every known client accepts that. For
-// nested files clients differ: benchmark harnesses since September 2023 expect the whole path, while the document's
-// example is the folder.
+// relativePath returns "" for a file in the root. It is written as null, which every known client accepts. For nested
+// files clients differ: benchmark harnesses since September 2023 expect the whole path, while the document's example is
+// the folder.
 func (l layout) relativePath(p string) string {
 	folder, _ := path.Split(p)
 	if folder == "" || l.folders {
@@ -150,7 +150,7 @@ func writeTime(w *rawjson.Writer, name string, t time.Time) {
 	}
 }
 
-// topicObject writes a Topic: the entity of the Topic RFC, with the fields that this bridge adds.
+// topicObject writes a Topic of the Topic RFC, with the fields that the bridge adds.
 func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Open('{').Key("topic_id").Text(t.ID).Key("name")
 	writeNullable(w, t.Name)
@@ -162,7 +162,7 @@ func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Close('}')
 }
 
-// interaction writes an Interaction: input is the text for the agent, output the agent's.
+// interaction writes an Interaction. input is the text for the agent, output is the agent's text.
 func (l layout) interaction(w *rawjson.Writer, i *rule.Interaction) {
 	w.Open('{').Key("interaction_id").Text(i.ID).Key("topic_id").Text(i.TopicID)
 	w.Key("task_id").OrNull(i.TaskID).Key("role").Text(string(i.Role)).Key("input")

@@ -16,8 +16,8 @@ func aegra(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return a
 }
 
-// TestAegraTakesEveryRequest checks the requests that Aegra accepts: searches in pages of 100, and flat metadata in
-// runs that create their thread, have marks of the bridge, or follow another.
+// TestAegraTakesEveryRequest checks that all requests meet Aegra's restrictions: searches in pages of 100, and flat
+// metadata in runs that create their thread, have marks of the bridge, or follow another run.
 func TestAegraTakesEveryRequest(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.ChatPlay())
@@ -31,9 +31,9 @@ func TestAegraTakesEveryRequest(t *testing.T) {
 	}
 }
 
-// TestAegraGoesOnAfterAStop checks that a request which only asks to continue names the checkpoint for Aegra, but not
+// TestAegraContinuesAfterAStop checks that a request that only asks to continue names the checkpoint for Aegra but not
 // for other servers.
-func TestAegraGoesOnAfterAStop(t *testing.T) {
+func TestAegraContinuesAfterAStop(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.StepPlays()...)
 	b := scripted(t, a)
@@ -52,15 +52,15 @@ func TestAegraGoesOnAfterAStop(t *testing.T) {
 	sameJSON(t, object(bodies[2])["checkpoint"], `{"checkpoint_id":"1f1e5690-23fd-62e0-8000-000000000001","checkpoint_ns":""}`)
 }
 
-// TestAegraRunThatLostItsAnswer uses a server whose runs do not have their metadata. On the run's own thread the run is
-// found, elsewhere it is not sent again.
+// TestAegraRunThatLostItsAnswer uses a server that does not return the metadata of runs. The run is found on a thread
+// that was created for it. On other threads its outcome is unknown, and it is not sent again.
 func TestAegraRunThatLostItsAnswer(t *testing.T) {
 	t.Parallel()
 	lost := adaptertest.ChatPlay()
 	lost.LoseAnswer = true
 	a := aegra(lost)
 	if tr := run(t, a, adaptertest.NewTask(nil)); tr.Err != nil || a.Work() != 1 {
-		t.Errorf("on a thread of its own: error %v, %d runs", tr.Err, a.Work())
+		t.Errorf("on its own thread: error %v, %d runs", tr.Err, a.Work())
 	}
 
 	a = aegra(adaptertest.AskPlay(), lost)
@@ -73,7 +73,7 @@ func TestAegraRunThatLostItsAnswer(t *testing.T) {
 	}
 }
 
-// TestAegraCancel checks that the run of the link is cancelled without a mark.
+// TestAegraCancel checks that the run in the link is cancelled even if it has no mark.
 func TestAegraCancel(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.HangPlay())
@@ -84,8 +84,8 @@ func TestAegraCancel(t *testing.T) {
 	}
 }
 
-// TestPages checks that lists are read to their end, even if a server treats the limit as the end of the page, or
-// ignores the offset.
+// TestPages checks that lists are read to the end, even if a server treats the limit as the end position or ignores the
+// offset.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	all := make([]string, 250)

@@ -13,11 +13,12 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // This file reads the parts of a thread that only the agent has (adapter.CopyReader).
 
-// statesAsk is the body of POST /threads/{thread_id}/history, as far as it is used here.
+// statesAsk has the used members of the body of POST /threads/{thread_id}/history.
 type statesAsk struct {
 	Limit      int             `json:"limit"`
 	Before     string          `json:"before,omitempty"`
@@ -31,7 +32,7 @@ type stateAsk struct {
 	Subgraphs  json.RawMessage `json:"subgraphs,omitempty"`
 }
 
-// innerUpdate is the body of POST /threads/{thread_id}/state for a graph within the agent's graph.
+// innerUpdate is the body of POST /threads/{thread_id}/state for an inner graph.
 type innerUpdate struct {
 	Values     json.RawMessage `json:"values"`
 	AsNode     string          `json:"as_node,omitempty"`
@@ -65,7 +66,7 @@ func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork, de
 	return o.tasks(rawjson.Get(raw, "tasks")), nil
 }
 
-// rootState reads a state of the root graph. With deep, it includes the states of the graphs within its tasks.
+// rootState reads a state of the root graph. If deep is true, it includes the states of the graphs within its tasks.
 func (b *backend) rootState(ctx context.Context, path string, deep bool) (raw json.RawMessage, err error) {
 	query := ""
 	if deep {
@@ -87,7 +88,8 @@ func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
 }
 
 // isAt reports whether a state is at the position. Version 1.5.1 of the JavaScript server returns an empty state for a
-// checkpoint that it does not have. A server made by createEmbedServer does not name the runs that made its checkpoints.
+// checkpoint that it does not have. The server created by createEmbedServer does not name the runs that created its
+// checkpoints.
 func isAt(state json.RawMessage, at adapter.Fork) bool {
 	if isEmpty(state) {
 		return false
@@ -102,19 +104,26 @@ func isAt(state json.RawMessage, at adapter.Fork) bool {
 
 func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
 
-// checkpointAt returns the agent's id of a checkpoint. A run that was retried may have several checkpoints of one step.
-// Then the right one is unknown, and the checkpoint counts as lost.
+// mostOfAStep limits the checkpoints that are read to find one by its step. Forks of a thread and updates count the same
+// steps.
+const mostOfAStep = 10
+
+// checkpointAt returns the agent's id of a checkpoint. A retried run may have several checkpoints for one step. In that
+// case the right one is unknown, and the checkpoint counts as lost.
 func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
 	if at.Checkpoint != "" {
 		return at.Checkpoint, nil
 	}
 	step := strconv.Itoa(at.Step)
-	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
+	list, err := b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"run_id":` + string(quoted(at.Run)) + `,"step":` + step + `}`)})
 	if err == nil && len(list) == 0 {
-		list, err = b.states(ctx, c, statesAsk{Limit: 3, Metadata: json.RawMessage(`{"step":` + step + `}`)})
+		list, err = b.states(ctx, c, statesAsk{Limit: mostOfAStep, Metadata: json.RawMessage(`{"step":` + step + `}`)})
 	}
 	if err != nil {
 		return "", err
+	}
+	if len(list) == mostOfAStep { // there may be more
+		return "", b.lostCheckpoint()
 	}
 	id := ""
 	for _, st := range list {
@@ -202,7 +211,7 @@ func (b *backend) InnerHistory(ctx context.Context, c adapter.Copy, at adapter.I
 	return list, nil
 }
 
-// factsThere translates a filter of checkpoint metadata for the agent, which has the bridge's run id in a separate
+// factsThere translates a filter on checkpoint metadata for the agent, which stores the bridge's run id in a separate
 // member.
 func factsThere(c adapter.Copy, facts json.RawMessage) json.RawMessage {
 	members, ok := membersOf(facts)
@@ -243,7 +252,7 @@ func (b *backend) UpdateInner(ctx context.Context, c adapter.Copy, at adapter.In
 	return b.copyOf(ctx, c).point(cp), nil
 }
 
-// readable refuses a copy on a server whose states cannot be read.
+// readable returns an error if the states on the copy's server cannot be read.
 func (b *backend) readable(c adapter.Copy) error {
 	if c.Link.Profile == profilePlain {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
@@ -254,10 +263,10 @@ func (b *backend) readable(c adapter.Copy) error {
 
 func (b *backend) lostCheckpoint() error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
-		"Agent %q does not have this checkpoint of the thread any more; it may have been restarted. The states of graphs within its graph were there alone.", b.up.Name)
+		"Agent %q no longer has this checkpoint of the thread; it may have been restarted. Only the agent had the states of the graphs within its graph.", b.up.Name)
 }
 
-// copyError reclassifies the answer of a server that does not know the thread.
+// copyError reclassifies the response of a server that does not know the thread or has no such route.
 func (b *backend) copyError(err error) error {
 	switch upstream.Status(err) {
 	case http.StatusNotFound:
@@ -273,15 +282,15 @@ func (b *backend) copyError(err error) error {
 // pair holds the agent's and the bridge's id of the same object.
 type pair struct{ theirs, ours string }
 
-// copyOf replaces the agent's ids by the bridge's in a copy of a thread, except in values and the results of tasks. Ids
-// of inner checkpoints stay, because clients send them back to the agent.
+// copyOf replaces the agent's ids with the bridge's in a copy of a thread, except in values and task results. Ids of
+// inner checkpoints are kept, because clients send them back to the agent.
 type copyOf struct {
 	http                           *client
-	thread, assistant, graph, root pair // root is the checkpoint of the agent's graph that contains the copy, if both sides know it
+	thread, assistant, graph, root pair // root is the checkpoint of the root graph that contains the copy, if both sides know it
 }
 
 func (b *backend) copyOf(ctx context.Context, c adapter.Copy) copyOf {
-	t, _ := b.graphs.target(ctx) // if the agent does not answer, its own ids stay
+	t, _ := b.graphs.target(ctx) // if the agent does not respond, its own ids are kept
 	return copyOf{http: b.http, thread: pair{c.Link.Remote, c.ThreadID}, assistant: pair{t.id, c.AssistantID}, graph: pair{t.graph, c.Agent}}
 }
 
@@ -323,7 +332,9 @@ func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
 	return rawjson.Array(list...)
 }
 
-// metadata replaces the run id by the one that the bridge wrote into the run's metadata, and removes the latter.
+// metadata replaces the run id with the one that the bridge wrote into the run's metadata, and removes the bridge's
+// members. A server also writes the run's configurable into it, whose credentials belong to the client that started the
+// run.
 func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -342,7 +353,7 @@ func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 			members[i].Value = o.id(m)
 		}
 	}
-	return objectOf(without(members, runKey, threadKey, firstKey))
+	return rule.WithoutCredentials(objectOf(without(members, runKey, threadKey, firstKey)))
 }
 
 func (o copyOf) point(raw json.RawMessage) json.RawMessage {
@@ -388,7 +399,7 @@ func (o copyOf) id(m rawjson.Member) json.RawMessage {
 	return m.Value
 }
 
-// in returns the bridge's id if value is the agent's, and otherwise value.
+// in returns the bridge's id if value is the agent's id. Otherwise it returns value.
 func (p pair) in(value json.RawMessage) json.RawMessage {
 	if p.theirs == "" || p.ours == "" || !bytes.Equal(value, quoted(p.theirs)) {
 		return value

@@ -21,7 +21,7 @@ const (
 	olderInner  = "1f1eb537-e84a-6070-8000-302b763e3353"
 )
 
-// readingCopy returns a thread of an agent that has asked two graphs deep, with its ids.
+// readingCopy returns the copy of a thread whose open question was asked two graphs deep.
 func readingCopy(t *testing.T) (a *adaptertest.ThreadAgent, b *backend, c adapter.Copy, at adapter.Fork) {
 	t.Helper()
 	a = playing(adaptertest.InnerPlay(false))
@@ -35,7 +35,7 @@ func readingCopy(t *testing.T) (a *adaptertest.ThreadAgent, b *backend, c adapte
 		adapter.Fork{Run: link.RemoteRun, Step: 0}
 }
 
-// inside returns a member of a value, by names and numbers.
+// inside returns the value at a path of member names and list indices.
 func inside(t *testing.T, value json.RawMessage, path ...any) string {
 	t.Helper()
 	for _, p := range path {
@@ -49,7 +49,7 @@ func inside(t *testing.T, value json.RawMessage, path ...any) string {
 	return string(value)
 }
 
-// TestTasksHaveTheStatesOfInnerGraphs checks that the states have the bridge's ids, except for those of inner
+// TestTasksHaveTheStatesOfInnerGraphs checks that the states have the bridge's ids, except the ids of inner
 // checkpoints. A state that is no longer the agent's newest is found by its run and step.
 func TestTasksHaveTheStatesOfInnerGraphs(t *testing.T) {
 	t.Parallel()
@@ -120,10 +120,10 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 	same("newest", []string{newestInner}, ids(st), err)
 	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.BottomNS, Checkpoint: olderInner}, false)
 	same("older", []string{olderInner}, ids(st), err)
-	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.MiddleNS}, true) // refused once, because the server requires a string
+	st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: adaptertest.MiddleNS}, true) // first refused, because the server requires a string
 	same("deep", []string{"1f1eb537-e702-6e10-8001-c87783d0a531"}, ids(st), err)
 	if st, err = b.Inner(within(t), c, adapter.InnerPoint{NS: "nowhere:1"}, false); st != nil || err != nil {
-		t.Errorf("a graph that is not there: %s, %v", st, err)
+		t.Errorf("a missing graph: %s, %v", st, err)
 	}
 	list, err := b.InnerHistory(within(t), c, at, adapter.HistoryQuery{Limit: 10})
 	same("history", []string{newestInner, olderInner}, ids(list...), err)
@@ -135,6 +135,22 @@ func TestStatesOfInnerGraphs(t *testing.T) {
 	}
 	st, err = b.Inner(within(t), c, at, false)
 	same("changed", []string{strings.Trim(inside(t, made, "checkpoint_id"), `"`)}, ids(st), err)
+}
+
+// TestStatesOfInnerGraphsHaveNoCredentials checks that readers of a thread do not get the credentials of its runs, which
+// a server writes into the metadata of every checkpoint. The place stays.
+func TestStatesOfInnerGraphsHaveNoCredentials(t *testing.T) {
+	t.Parallel()
+	_, b, c, _ := readingCopy(t)
+	const metadata = `{"source":"loop","step":1,"checkpoint_ns":"a:1","api_key":"k","password":"p","colour":"red"}`
+	const want = `{"source":"loop","step":1,"checkpoint_ns":"a:1","colour":"red"}`
+	o := b.copyOf(within(t), c)
+	st := o.state(json.RawMessage(`{"metadata":` + metadata + `,"tasks":[{"id":"t","state":{"metadata":` + metadata + `}}]}`))
+	for _, got := range []string{inside(t, st, "metadata"), inside(t, st, "tasks", 0, "state", "metadata")} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }
 
 // TestTasksOfAHistory checks that tasks of a history identify their checkpoints.
@@ -153,8 +169,8 @@ func TestTasksOfAHistory(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsGone checks a deleted copy, and a server without states.
-func TestACopyThatIsGone(t *testing.T) {
+// TestMissingCopies covers a deleted copy and a server without states.
+func TestMissingCopies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(a *adaptertest.ThreadAgent, c *adapter.Copy, at *adapter.Fork)

@@ -16,9 +16,8 @@ import (
 )
 
 // agentProtocolClient implements the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6:
-// agents, threads, and runs that are not below a thread. Such a server reports no checkpoints and accepts no answer to
-// a question, and it does not promise to repeat a stream. A broken stream is therefore not resumed: the bridge waits
-// for the run instead.
+// agents, threads, and runs that are not below a thread. Such a server reports no checkpoints, accepts no answer to a
+// question, and need not repeat a stream. So a broken stream is not resumed; the bridge waits for the run instead.
 type agentProtocolClient struct {
 	*job
 	requests requests
@@ -53,7 +52,7 @@ func (p *agentProtocolClient) pickUp() (phase, error) {
 	o := &p.t.Run.Options
 	if p.t.Resume || set(o.Update) != nil || set(o.Goto) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
 		return ended, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported,
-			"Agent %q is a plain Agent Protocol server: it has no way to take an answer or a command, or to stop at a node.", p.b.up.Name)
+			"Agent %q is a plain Agent Protocol server: it cannot accept an answer or a command, or stop at a node.", p.b.up.Name)
 	}
 	p.frames.replay()
 	switch {
@@ -103,7 +102,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 	return adapter.State{Values: th.Values, Checkpoint: link.RemoteCheckpoint, Next: []string{}}, nil
 }
 
-// start sends the run once. A server without /runs/stream answers when the run has ended.
+// start sends the request for the run once. It uses /runs/wait if the server has no /runs/stream.
 func (p *agentProtocolClient) start() (phase, error) {
 	body := p.request()
 	begun := time.Now()
@@ -122,7 +121,7 @@ func (p *agentProtocolClient) start() (phase, error) {
 	return reading, p.began(runOf(resp.Header))
 }
 
-// read reads the stream. If it is incomplete, the drive waits for the run.
+// read reads the stream. If the stream is incomplete, it returns nil and the run is waited for.
 func (p *agentProtocolClient) read() error {
 	err := p.stream.read()
 	if e := (*runError)(nil); errors.As(err, &e) {
@@ -160,7 +159,7 @@ func (p *agentProtocolClient) startAndWait(body plainCreate) (phase, error) {
 	return ended, p.emitResult(res)
 }
 
-// findLostRun searches for the run of a POST that was not answered, or that a process may have sent before it died.
+// findLostRun searches for the run of a POST that got no response, or that a process may have sent before it died.
 func (p *agentProtocolClient) findLostRun() error {
 	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
@@ -184,7 +183,7 @@ func (p *agentProtocolClient) find(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// wait requests the run's result repeatedly, because a proxy may cut the answer off.
+// wait requests the run's result repeatedly, because a proxy may cut off a long response.
 func (p *agentProtocolClient) wait() error {
 	if p.link.RemoteRun == "" {
 		if found, err := p.inquiry.until(p.find); err != nil || !found {
@@ -216,8 +215,8 @@ func (p *agentProtocolClient) result(path string) (res plainResult, err error) {
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 
-// emitResult yields the result. Such a server names no checkpoint, so the run's id marks the state on which both sides
-// agreed.
+// emitResult yields the result. Such a server reports no checkpoint id, so the run's id marks the state on which both
+// sides agree.
 func (p *agentProtocolClient) emitResult(res plainResult) error {
 	if err := p.began(res.Run.ID); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// plainAgent is a server with only the Agent Protocol, one agent and one run. Its answers are hand-written according to
+// plainAgent is a server with only the Agent Protocol, one agent and one run. Its responses are written by hand from
 // the protocol's document.
 type plainAgent struct {
 	stream string // frames of POST /runs/stream; "" if the route does not exist

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionsOfADeadProcess checks that, wherever the process dies, the next one yields the same questions, with
-// their text and the state tasks that ask, even if the server does not repeat the frame that asks.
+// TestQuestionsOfADeadProcess lets a process die after each event. The next process must yield the same questions with
+// their text and state tasks, even if the server does not repeat the frame with the question.
 func TestQuestionsOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -23,7 +23,7 @@ func TestQuestionsOfADeadProcess(t *testing.T) {
 	}{
 		"the frame that asks is repeated": {play: adaptertest.AskPlay()},
 		"it is not":                       {play: unasked(adaptertest.AskPlay())},
-		"one of two of a node asks anew":  {play: askingAnew(t), answer: `{"q1":"x","q2":"y"}`},
+		"one of two of a node asks again": {play: askingAgain(t), answer: `{"q1":"x","q2":"y"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,9 +49,9 @@ func TestQuestionsOfADeadProcess(t *testing.T) {
 				next.InDoubt, next.After, next.Link = true, died.Events, linkOf(died)
 				tr := adaptertest.Collect(within(t), b, next, 0)
 				if d := cmp.Diff(want, asked(tr)); d != "" || tr.Err != nil {
-					t.Errorf("it died behind event %d: %v, %s", n, tr.Err, d)
+					t.Errorf("died after event %d: %v, %s", n, tr.Err, d)
 				}
-				if ev.WithEnd { // it is logged with the end or not at all
+				if ev.WithEnd { // logged together with the end or not at all
 					break
 				}
 			}
@@ -80,7 +80,7 @@ func asked(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// unasked returns a play without the frame that asks.
+// unasked returns a play without the frame that has the question.
 func unasked(play adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	var kept []string
 	for _, f := range play.Frames {
@@ -92,9 +92,9 @@ func unasked(play adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	return play
 }
 
-// askingAnew returns a play in which two state tasks of a node were answered, and one asks again. The state has both
+// askingAgain returns a play in which two state tasks of a node were answered and one asks again. The state has both
 // questions.
-func askingAnew(t *testing.T) adaptertest.ThreadPlay {
+func askingAgain(t *testing.T) adaptertest.ThreadPlay {
 	t.Helper()
 	task := func(id string) string {
 		return `{"id":"task-` + id + `","name":"ask","interrupts":[{"id":"` + id + `","value":"really?"}],"result":null}`

@@ -15,8 +15,7 @@ import (
 )
 
 // backend calls a server of the thread/run dialect. It implements every optional interface of package adapter. Between
-// runs it only keeps which graph it calls and the graph's description, both of which can be read again. Safe for
-// concurrent use.
+// runs it only caches the graph to call and its description, both of which can be read again. Safe for concurrent use.
 type backend struct {
 	*graphs // they also describe the graph
 	up      adapter.Upstream
@@ -25,16 +24,17 @@ type backend struct {
 	runs    remoteRuns
 	pause   pauses
 	tells   mapping.Capabilities
-	// separate is set if the server did not create a thread with its first run.
+	// separate is set once the server has failed to create a thread with its first run. Threads are then created
+	// separately.
 	separate atomic.Bool
-	created  adapter.MaxLatency // durations from a request for a run to the beginning of its answer
+	created  adapter.MaxLatency // time from a request for a run to the start of the response
 }
 
-// pauses are the backend's waiting times. Tests shorten them.
+// pauses holds the backend's waiting times. Tests shorten them.
 type pauses struct {
 	rejoin []time.Duration // before each attempt to reopen a broken stream
 	busy   []time.Duration // before each attempt to start on a busy thread
-	settle time.Duration   // minimum time to search for a run whose request was not answered
+	settle time.Duration   // minimum time to search for a run whose request got no response
 }
 
 var (
@@ -51,7 +51,8 @@ var (
 	_ adapter.ItemKeeper  = (*backend)(nil)
 )
 
-// Dial returns a backend for the server at up.Config.URL. It does no I/O. An error is a *mapping.Error about the URL.
+// Dial returns a backend for the server at up.Config.URL. It does no I/O. An error is a *mapping.Error that describes
+// the problem with the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
 func newBackend(up adapter.Upstream) (*backend, error) {
@@ -75,9 +76,9 @@ func defaultPauses() pauses {
 	}
 }
 
-// Detect reports whether the server at up speaks this dialect: it answers GET /ok as LangGraph Server does, or
-// publishes an OpenAPI document with the Agent Protocol's run routes. It returns an error if there was no answer or an
-// inconclusive one, such as 401.
+// Detect reports whether the server at up speaks this dialect: it responds to GET /ok like LangGraph Server, or
+// publishes an OpenAPI document with the Agent Protocol's run routes. It returns an error if there was no response or
+// an inconclusive one, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -88,12 +89,12 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	if ok || unreachableOnly(err) != nil {
 		return ok, err
 	}
-	unwilling := telling(err)
+	unwilling := inconclusive(err)
 	var doc struct {
 		Paths map[string]json.RawMessage `json:"paths"`
 	}
 	if err := b.http.getJSON(ctx, "/openapi.json", &doc); err != nil {
-		return false, cmp.Or(unwilling, telling(err))
+		return false, cmp.Or(unwilling, inconclusive(err))
 	}
 	_, runs := doc.Paths["/runs/wait"]
 	_, threads := doc.Paths["/threads"]
@@ -103,7 +104,7 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	return false, unwilling
 }
 
-// healthy reports whether the server answers GET /ok.
+// healthy reports whether the server responds to GET /ok like LangGraph Server.
 func (b *backend) healthy(ctx context.Context) (bool, error) {
 	var status struct {
 		OK bool `json:"ok"`
@@ -112,15 +113,15 @@ func (b *backend) healthy(ctx context.Context) (bool, error) {
 	return status.OK && err == nil, err
 }
 
-// telling returns nil for an error that is a conclusive answer.
-func telling(err error) error {
+// inconclusive returns nil if err is a conclusive response, and otherwise err.
+func inconclusive(err error) error {
 	if upstream.Unwilling(upstream.Status(err)) {
 		return err
 	}
 	return unreachableOnly(err)
 }
 
-// unreachableOnly returns nil for an error that is an answer.
+// unreachableOnly returns nil if err is a response of the server, and otherwise err.
 func unreachableOnly(err error) error {
 	if answered(err) {
 		return nil
@@ -133,7 +134,7 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Stepping: mapping.SteppingFree, Kind: "a thread/run agent", Capabilities: b.tells}
 }
 
-// Probe checks that the server answers and that the graph to call is unambiguous.
+// Probe checks that the server responds and that the graph to call is unambiguous.
 func (b *backend) Probe(ctx context.Context) error {
 	switch ok, err := b.healthy(ctx); {
 	case unreachableOnly(err) != nil:

@@ -37,7 +37,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// traced returns a short form of a trace: kind, node or name, and SSE id.
+// traced summarizes the events of a trace: kind, node or name, and SSE id.
 func traced(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Events {
@@ -140,7 +140,7 @@ func TestInputAndCommand(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		task func(*adapter.Assignment)
-		want string // the members input and command
+		want string // the expected members input and command
 	}{
 		{"no input", func(t *adapter.Assignment) { t.Input = rule.Input{} }, `{"input":null}`},
 		{"answer", func(t *adapter.Assignment) {
@@ -179,7 +179,7 @@ func TestInputAndCommand(t *testing.T) {
 	}
 }
 
-// openRemote creates a thread at the agent.
+// openRemote creates a thread on the agent's server.
 func openRemote(t *testing.T, a *adaptertest.ThreadAgent) string {
 	t.Helper()
 	c, err := newClient(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
@@ -194,7 +194,8 @@ func openRemote(t *testing.T, a *adaptertest.ThreadAgent) string {
 	return th.ID
 }
 
-// TestBrokenStreamsAreContinued checks that broken streams are resumed and that each frame arrives once (A3, A10, A11).
+// TestBrokenStreamsAreContinued checks that broken streams are resumed and that no frame is repeated or lost (A3, A10,
+// A11).
 func TestBrokenStreamsAreContinued(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -236,7 +237,7 @@ func TestOutcomeIsUnknownWhenTheServerCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestSilenceEndsTheRunAndIsToldUpstream(t *testing.T) {
+func TestSilentRunIsEndedAndCancelledUpstream(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.HangPlay())
 	up := adaptertest.Upstream(adaptertest.Serve(t, a).URL)
@@ -285,7 +286,7 @@ func TestForgottenThread(t *testing.T) {
 	}
 }
 
-func TestDriftIsAStateOfItsOwn(t *testing.T) {
+func TestDriftIsYieldedAsASeparateState(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	b := scripted(t, a)
@@ -308,13 +309,13 @@ func TestBusyThread(t *testing.T) {
 	left := adaptertest.Collect(within(t), b, adaptertest.NewTask(nil), 2) // its run continues upstream
 	tr := adaptertest.Collect(within(t), b, then(left, "again"), 0)
 	if tr.Err != nil || a.Calls(routeCancel) != 1 {
-		t.Errorf("a run of ours that nobody follows any more: error %v, %d cancellations", tr.Err, a.Calls(routeCancel))
+		t.Errorf("a run of ours that nobody follows: error %v, %d cancellations", tr.Err, a.Calls(routeCancel))
 	}
 
 	a = playing(adaptertest.ChatPlay())
 	a.Canned = map[string]*adaptertest.Canned{routeStart: {Status: 409, Type: "text/plain", Body: "busy"}}
 	if tr := run(t, a, adaptertest.NewTask(nil)); tr.Code() != mapping.CodeThreadBusy || a.Work() != 0 {
-		t.Errorf("a run of somebody else: error %v", tr.Err)
+		t.Errorf("a run of another client: error %v", tr.Err)
 	}
 }
 
@@ -333,7 +334,7 @@ func TestSeedFallsBackToTheInput(t *testing.T) {
 
 	task.Input.Raw = json.RawMessage(`[1]`)
 	if tr := run(t, a, task); tr.Code() != mapping.CodeIncompatibleState {
-		t.Errorf("an input that is no object: %v", tr.Err)
+		t.Errorf("an input that is not an object: %v", tr.Err)
 	}
 	task.Resume = true
 	if tr := run(t, a, task); tr.Code() != mapping.CodeIncompatibleState {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A stream that closed after a new frame is reopened at once, because the run may have ended. For one without new
-// frames, or a broken one, the pauses grow.
+// A stream that closed after a new frame is reopened at once, because the run may have ended. The pauses grow for
+// broken streams and streams without new frames.
 func TestPausesBeforeAStreamIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	pauses := []time.Duration{1, 2, 3}

@@ -76,7 +76,7 @@ func TestStatesThatNameNoRun(t *testing.T) {
 	}
 }
 
-// TestStartOfARunThatNamesNoRun checks that the checkpoint from which a run continues does not count as a new one.
+// TestStartOfARunThatNamesNoRun checks that the checkpoint from which a run starts does not count as a new one.
 func TestStartOfARunThatNamesNoRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -7,10 +7,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file writes the bodies of calls. A client's values may be as long as a request may be. They are sent from their
-// place in memory, without being copied or checked again.
+// This file writes request bodies. A client's values may be as long as the largest request. They are sent without being
+// copied or validated again.
 
-// large is a body with potentially long values.
+// large is a body whose values may be long.
 type large interface {
 	// parts returns the body without those values, and the values by name.
 	parts() (rest any, values []rawjson.Member)

@@ -5,7 +5,7 @@ import "github.com/apbridge/apbridge/mapping"
 // Capabilities returns what a thread/run agent supports.
 func Capabilities() mapping.Capabilities {
 	c := mapping.Capabilities{
-		mapping.CapMessages:       mapping.Full("They become the input's messages."),
+		mapping.CapMessages:       mapping.Full("Become the messages of the input."),
 		mapping.CapWords:          mapping.Full("Becomes a human message."),
 		mapping.CapTranscript:     mapping.Full("The agent keeps the conversation itself."),
 		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),

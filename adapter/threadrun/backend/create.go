@@ -23,15 +23,15 @@ type creation struct {
 }
 
 // wantsPoint reports whether the server may have refused the request because it is empty. Aegra requires input, a
-// command or a checkpoint; LangGraph continues without. The checkpoint is not sent to every server. Version 1.4.6 of
-// the JavaScript server would start all later runs of the thread there, and LangGraph repeats the finished tasks of a
+// command or a checkpoint; LangGraph does not. The checkpoint is not sent to every server, because version 1.4.6 of the
+// JavaScript server would start all later runs of the thread there, and LangGraph repeats the finished tasks of a
 // superstep.
 func wantsPoint(body runCreate, err error) bool {
 	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
 }
 
 // lacksMode reports whether the server may have refused the request because it does not know the newest stream mode.
-// The refusal names the mode. The streaming protocol requests it in every run, which then does without it.
+// The refusal names the mode. The streaming protocol requests the mode in every run and works without it.
 func lacksMode(body runCreate, err error) bool {
 	status := upstream.Status(err)
 	return (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) &&
@@ -48,8 +48,8 @@ func (c *creation) sendAtHead(body runCreate, refused error) (*http.Response, er
 	return c.send(body)
 }
 
-// errNotMade means that the request should have created the thread and did not.
-var errNotMade = errors.New("the server has not made the thread")
+// errNotMade means that the request should have created the thread but did not.
+var errNotMade = errors.New("the server did not create the thread")
 
 // runOf reads the run's id from Content-Location: /threads/{t}/runs/{r}.
 func runOf(h http.Header) string {
@@ -60,9 +60,9 @@ func runOf(h http.Header) string {
 	return run
 }
 
-// send sends the POST that creates the upstream run. It is repeated only if the server has certainly not accepted it:
-// there was no connection, or the server refused. The response is nil if the answer was lost and the run was found; its
-// stream is then read from the start.
+// send sends the POST that creates the upstream run. It is repeated only if the server has certainly not accepted it,
+// because there was no connection or the server refused it. The response is nil if it was lost but the run was found.
+// The stream of that run must then be read from the start.
 func (c *creation) send(body runCreate) (*http.Response, error) {
 	path := threadPath(c.link.Remote) + "/runs/stream"
 	for try := 0; ; try++ {
@@ -94,8 +94,8 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 	}
 }
 
-// afterRefusal interprets a failed POST. If found is true, the run exists. If there is an error, it is final. Otherwise
-// the POST may be repeated.
+// afterRefusal interprets a failed POST. An error is final. If found is true, the run exists. Otherwise the POST may be
+// repeated.
 func (c *creation) afterRefusal(err error) (found bool, final error) {
 	switch {
 	case upstream.Untouched(err):
@@ -108,20 +108,21 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 	return false, err
 }
 
-// busy reports whether a thread with an active run was refused. The document has 409; the JavaScript server sends 422
-// with a text.
+// busy reports whether the request was refused because the thread has an active run. The API documents 409 for that;
+// the JavaScript server sends 422 with a message.
 func busy(err error) bool {
 	status := upstream.Status(err)
 	return status == http.StatusConflict ||
 		status == http.StatusUnprocessableEntity && bytes.Contains(upstream.Of(err).Body, []byte("already running"))
 }
 
-// whyRefused determines the meaning of a 404 or of a busy thread. Servers send both for a thread that they do not have.
+// whyRefused determines the meaning of a 404 or a busy thread. Servers may send either for a thread that they do not
+// have.
 func (c *creation) whyRefused(err error) error {
 	var th threadWire
 	asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th)
 	switch missing := upstream.Status(asked) == http.StatusNotFound; {
-	// Some servers answer 200 without a body for a thread that they do not have.
+	// Some servers respond with 200 and no body for a thread that they do not have.
 	case c.origin == threadComesWithRun && (missing || th.ID == "" && (asked == nil || errors.Is(asked, errBadAnswer))):
 		return errNotMade
 	case missing:

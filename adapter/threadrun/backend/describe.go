@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// descriptionAge is how long the description of a graph is cached. It is short, so that a new deployment is noticed
+// descriptionAge is how long the description of a graph is cached. It is short so that a new deployment is noticed
 // soon.
 const descriptionAge = time.Minute
 
 // descriptions caches a server's descriptions of its graphs, including failures. Clients request them whenever they
-// show a graph, and a server may work for 15 seconds before it answers 500 (schemas in version 1.5.1 of the JavaScript
-// server). At most one request per path is in progress. It continues after its callers have left, up to
-// describeTimeout, so that a later caller gets the answer. Safe for concurrent use.
+// show a graph, and a server may take 15 seconds to respond with 500 (schemas in version 1.5.1 of the JavaScript
+// server). At most one request per path is in progress. It continues after its callers have given up, for up to
+// describeTimeout, so that a later caller gets the result. Safe for concurrent use.
 type descriptions struct {
 	age    time.Duration
 	asking singleflight.Group
 	mu     sync.Mutex
-	kept   map[string]description // by path; one for each kind of description of the graph
+	kept   map[string]description // by path, which differs for each kind of description
 }
 
 type description struct {
@@ -38,12 +38,12 @@ type description struct {
 // minute on a busy machine.
 const describeTimeout = 2 * time.Minute
 
-// maxDescriptions bounds the cache, since a path may contain a client's text.
+// maxDescriptions bounds the cache, because a path may contain text from a client.
 const maxDescriptions = 64
 
-// read is getJSON with the cache. It fails if there is no answer before ctx ends. An error is cached only if the server
-// answered, because an unreachable server may be back at once. not_supported means that the server has no such
-// description.
+// read is getJSON with the cache. It fails if there is no response before ctx ends. An error is cached only if the
+// server responded, because an unreachable server may be back at any moment. Code not_supported means that the server
+// has no such description.
 func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
 	got, ok := d.find(path)
 	if !ok {
@@ -58,7 +58,7 @@ func (d *descriptions) read(ctx context.Context, c *client, path string, v any) 
 	return nil
 }
 
-// wait returns the server's answer, or the error why there is none yet.
+// wait returns the server's response, or an error if there is none yet.
 func (d *descriptions) wait(ctx context.Context, c *client, path string) description {
 	asked := d.asking.DoChan(path, func() (any, error) { return d.fetch(ctx, c, path), nil })
 	select {
@@ -66,7 +66,7 @@ func (d *descriptions) wait(ctx context.Context, c *client, path string) descrip
 		return answer.Val.(description)
 	case <-ctx.Done():
 		return description{err: &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: ctx.Err(),
-			Message: fmt.Sprintf("Agent %q has not yet answered GET %s. Its answer is waited for: ask again.", c.agent, route(path))}}
+			Message: fmt.Sprintf("Agent %q has not yet answered GET %s. The bridge is still waiting for the answer; try again later.", c.agent, route(path))}}
 	}
 }
 
@@ -78,7 +78,7 @@ func (d *descriptions) fetch(ctx context.Context, c *client, path string) (got d
 	switch upstream.Status(got.err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusInternalServerError, http.StatusNotImplemented:
 		got.err = &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotSupported, Err: got.err,
-			Message: fmt.Sprintf("Agent %q cannot tell this of its graph: it answers %d.", c.agent, upstream.Status(got.err))}
+			Message: fmt.Sprintf("Agent %q cannot describe its graph: it answered %d.", c.agent, upstream.Status(got.err))}
 	}
 	if got.err == nil || answered(got.err) {
 		d.keep(path, got)

@@ -12,7 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A server's description of its graph, or its lack of one, is requested once. An unreachable server is asked again.
+// A server's description of its graph is requested once, even if the server has none. An unreachable server is asked
+// again.
 func TestDescriptionsAreKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. A phase does its
-// part of the work and returns the next one. The parts of the work have their own types, which share the job. It is
-// used by one goroutine.
+// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. Each phase does
+// its part of the work and returns the next one. The parts of the work are types that share the job. It is used by one
+// goroutine.
 type drive struct {
 	*job
 	phase    phase
@@ -42,7 +42,7 @@ func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func
 	return s
 }
 
-// run executes phases until the end was yielded or an error ends the run.
+// run executes phases until the end has been yielded or an error ends the run.
 func (s *drive) run() error {
 	if s.outer.Err() != nil {
 		return s.gone()
@@ -112,9 +112,9 @@ func (s *drive) locate() (next phase, err error) {
 	return pickingUp, err
 }
 
-// pickUp continues what an earlier call of Run began and did not finish. If there is nothing, the run is started.
-// Logged frames are not requested again: the stream continues after the last logged frame. A request without a result
-// is searched for and never repeated.
+// pickUp continues a run that an earlier call of Run did not finish, or starts the run if there is none. Logged frames
+// are not requested again: the stream continues after the last logged frame. If the request for the run may have been
+// sent, pickUp searches for the run and never repeats the request.
 func (s *drive) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
@@ -145,10 +145,10 @@ func (s *drive) openThread() (phase, error) {
 	return starting, err
 }
 
-// startRun starts an upstream run of which the log has nothing.
+// startRun starts an upstream run that has no events in the log.
 func (s *drive) startRun() (phase, error) { return s.send(s.requests.first()) }
 
-// goOn requests the run's next step, unless a process that died may have done so.
+// goOn requests the next step of the run, unless a process that died may have done so.
 func (s *drive) goOn() (phase, error) {
 	if s.inquiry.inDoubt() {
 		s.backoff = backoff{}
@@ -174,7 +174,7 @@ func (s *drive) send(body runCreate) (phase, error) {
 		return making, nil
 	case lostUpstream(err) && s.phase == starting && s.thread.replace():
 		return replacing, nil
-	case err != nil || resp == nil: // its answer was lost, and the run was found
+	case err != nil || resp == nil: // the response was lost, and the run was found
 		return rejoining, err
 	}
 	s.stream.hear(resp)
@@ -195,7 +195,7 @@ func (s *drive) read() (phase, error) {
 	return asking, nil
 }
 
-// rejoin reopens the run's stream. If that would repeat logged frames, only the run itself is requested.
+// rejoin reopens the run's stream. If that would repeat logged frames, only the status of the run is requested.
 func (s *drive) rejoin() (phase, error) {
 	if !s.frames.told.resumable() {
 		s.stream.rejoined = true
@@ -207,8 +207,8 @@ func (s *drive) rejoin() (phase, error) {
 	return reading, nil
 }
 
-// askOutcome determines the state of the run. A stream that closed properly proves nothing, because a proxy closes it
-// in the same way and the server sends no end.
+// askOutcome determines the state of the run. A stream that closed properly proves nothing, because a proxy may close
+// it in the same way and the server sends no end marker.
 func (s *drive) askOutcome() (phase, error) {
 	if goesOn, failed := s.askFailed(); failed {
 		return failing, nil
@@ -231,9 +231,9 @@ func (s *drive) askOutcome() (phase, error) {
 	return ended, s.outcome.emitEnd(st, how)
 }
 
-// askFailed determines whether an error frame is about the run. It is about an attempt if the server reports that the
-// run continues or succeeded; then the rest of the stream is read. If the server does not report that, the error frame
-// counts.
+// askFailed determines whether an error frame concerns the run. If the server reports that the run continues or
+// succeeded, the frame concerns only an attempt, and the rest of the stream is read. If the server does not report a
+// status, the error frame counts.
 func (s *drive) askFailed() (goesOn, failed bool) {
 	said := s.frames.told.failed
 	if said == nil {
@@ -251,7 +251,7 @@ func (s *drive) askFailed() (goesOn, failed bool) {
 	return false, true
 }
 
-// afterError continues after an error of reading or asking that may be temporary.
+// afterError continues after a possibly temporary error from reading the stream or asking for the run.
 func (s *drive) afterError(err error) (phase, error) {
 	if e := (*runError)(nil); errors.As(err, &e) {
 		s.failure = e.said
@@ -268,8 +268,8 @@ func (s *drive) afterError(err error) (phase, error) {
 }
 
 // retry reopens the run's stream after a pause, from the last frame. It gives up after several failures in a row. It
-// does not give up on a stream that keeps closing while the server reports an active run (err is nil), which
-// step_timeout bounds.
+// does not give up on a stream that keeps closing while the server reports an active run (err is nil); step_timeout
+// bounds that case.
 func (s *drive) retry(err error) (phase, error) {
 	wait, ok := s.backoff.nextPause(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {

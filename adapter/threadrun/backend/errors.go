@@ -11,15 +11,15 @@ import (
 )
 
 // errStopped ends a drive whose consumer stopped.
-var errStopped = errors.New("the reader has gone")
+var errStopped = errors.New("the consumer stopped")
 
 // errIdle is the cause of a context that ended because the agent was silent for longer than step_timeout.
-var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "nothing came from the agent within step_timeout")
+var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "the agent sent nothing within step_timeout")
 
-// errBadAnswer marks an answer that cannot be read.
-var errBadAnswer = errors.New("unreadable answer")
+// errBadAnswer marks a response that cannot be used.
+var errBadAnswer = errors.New("unusable response")
 
-// answered reports whether err is an answer of the server.
+// answered reports whether err is due to a response of the server.
 func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
 
 // failed returns the error of a call. err is an upstream.Failure.
@@ -39,13 +39,13 @@ func (c *client) failed(call *upstream.Call, err error) error {
 	}
 	why := f.Cause()
 	if why == "" {
-		why = c.to.Redact(f.Reason()) + ". See that it runs, and that its url is right"
+		why = c.to.Redact(f.Reason()) + ". Check that it is running and that its url is correct"
 	}
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: f,
 		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s.", c.agent, c.host, call.Method, route(call.Path), why)}
 }
 
-// bad returns the error of an answer with an unusable shape.
+// bad returns the error for a response that cannot be used. complaint continues "cannot be used: ".
 func (c *client) bad(method, path, complaint string) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream,
 		Message: fmt.Sprintf("The answer of agent %q at %s to %s %s cannot be used: %s.", c.agent, c.host, method, route(path), complaint),
@@ -65,7 +65,7 @@ func jsonComplaint(err error) string {
 		return fmt.Sprintf("field %s is a %s", typ.Field, typ.Value)
 	}
 	if errors.As(err, &typ) {
-		return fmt.Sprintf("it is a JSON %s of another kind than expected", typ.Value)
+		return fmt.Sprintf("it has the wrong JSON type: %s", typ.Value)
 	}
 	return "it is not valid JSON"
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// runError is the agent's error of a failed run.
+// runError is the error that the agent reported for a failed run.
 type runError struct{ said errorWire }
 
-func (e *runError) Error() string { return "the agent ended the run in error" }
+func (e *runError) Error() string { return "the agent ended the run with an error" }
 
-// fail returns the error of a failed upstream run. It first records the state of the agent's thread, so that the next
+// fail returns the error for a failed upstream run. It first records the state of the agent's thread, so that the next
 // run can continue there.
 func (o *outcome) fail(said errorWire) error {
 	if err := o.noteState(); err != nil {
@@ -28,8 +28,8 @@ func (o *outcome) fail(said errorWire) error {
 	return o.agentError(said)
 }
 
-// failedTask returns the error of the first failed task, for servers whose runs do not have it. LangGraph's JavaScript
-// server has {name, message} there as a string, other servers a plain string.
+// failedTask returns the error of the first failed task, for servers that do not report it with the run. LangGraph's
+// JavaScript server encodes {name, message} as a string; other servers send a plain string.
 func failedTask(st stateWire) (said errorWire) {
 	var tasks []taskWire
 	_ = json.Unmarshal(st.Tasks, &tasks)
@@ -47,7 +47,8 @@ func failedTask(st stateWire) (said errorWire) {
 	return said
 }
 
-// noteState is best effort. If the state cannot be read, the next run seeds it again.
+// noteState records the state of the agent's thread if possible. If the state cannot be read, the next run seeds it
+// again.
 func (o *outcome) noteState() error {
 	st, err := o.state()
 	if err != nil {
@@ -68,28 +69,28 @@ func (j *job) agentError(e errorWire) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: code, Name: j.nameOf(e), Message: message}
 }
 
-// limitOrigin names the source of the limit that the agent enforced.
+// limitOrigin describes the source of the limit that the agent enforced.
 func (j *job) limitOrigin() string {
 	o := &j.t.Run.Options
 	if o.MaxSteps > 0 {
 		return fmt.Sprintf("%d steps are %s.", o.MaxSteps, o.LimitedBy.Allows(j.b.up.Name))
 	}
-	return fmt.Sprintf("The limit is the agent's own; config.recursion_limit in the request, or agents.%s.max_steps in the bridge's configuration, sets another.", j.b.up.Name)
+	return fmt.Sprintf("The limit is the agent's own. Set another one with config.recursion_limit in the request or agents.%s.max_steps in the bridge's configuration.", j.b.up.Name)
 }
 
 func (j *job) tookTooLong() error {
-	return mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run for taking too long.", j.b.up.Name)
+	return mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run because it took too long.", j.b.up.Name)
 }
 
 func (j *job) complaint(e errorWire) string {
 	text := j.b.http.to.Redact(cmp.Or(e.Message, e.Error))
 	if text == "" {
-		return fmt.Sprintf("Agent %q ended the run in error and did not say why.", j.b.up.Name)
+		return fmt.Sprintf("Agent %q ended the run with an error and gave no reason.", j.b.up.Name)
 	}
 	return shortened(text, 4000)
 }
 
-// nameOf returns the agent's own name of an error, which clients of its graph know.
+// nameOf returns the agent's name of an error, which clients of its graph know.
 func (j *job) nameOf(e errorWire) string { return shortened(j.b.http.to.Redact(e.Error), 200) }
 
 func shortened(text string, longest int) string {

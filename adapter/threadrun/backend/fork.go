@@ -33,8 +33,8 @@ func (th *thread) findFork() (bool, error) {
 	return true, nil
 }
 
-// pointOf returns the id of the checkpoint with the task's Values. It is "" if the thread has none, as with the
-// durability "exit", or if the server does not list it.
+// pointOf returns the id of the checkpoint with the task's Values. It is "" if the thread has no such checkpoint, as
+// with durability "exit", or if the server does not list it.
 func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
 	var list []stateWire
 	ask := historyAsk{Limit: 3, Metadata: map[string]any{"run_id": fork.Run, "step": fork.Step}}

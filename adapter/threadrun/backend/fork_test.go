@@ -15,7 +15,7 @@ const (
 	forkedValues = `{"messages":[{"id":"h1","type":"human","content":"one"}]}`
 )
 
-// forking returns a run that starts in the middle of a trace's run, and the agent's history with the checkpoint.
+// forking returns a run that starts in the middle of the run of a trace, and the agent's history with that checkpoint.
 func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.Canned) {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID, task.Link = strings.Replace(adaptertest.RunID, "01", "02", 1), linkOf(tr)
@@ -39,7 +39,7 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 		t.Errorf("error %v, %d runs, %+v; want that of %+v", tr.Err, a.Work(), linkOf(tr), linkOf(died))
 	}
 	if body := string(a.Bodies(routeStart)[1]); !strings.Contains(body, `"checkpoint_id":"middle"`) {
-		t.Errorf("the run was asked for with %s", body)
+		t.Errorf("the run was searched for with %s", body)
 	}
 	var asked struct {
 		Limit    int
@@ -49,12 +49,12 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal(a.Bodies(routeHistory)[0], &asked); err != nil || asked.Metadata.Run != task.Graph.Fork.Run || asked.Metadata.Step != 1 || asked.Limit == 0 {
-		t.Errorf("the history was asked for with %s", a.Bodies(routeHistory)[0])
+		t.Errorf("the history was requested with %s", a.Bodies(routeHistory)[0])
 	}
 }
 
-// TestForkWithoutItsCheckpoint checks that a checkpoint which the agent's history lacks leads to a new thread with the
-// whole state, and that the run fails if the agent does not answer.
+// TestForkWithoutItsCheckpoint checks that a new thread gets the whole state if the agent's history lacks the
+// checkpoint. If the agent does not respond, the run fails.
 func TestForkWithoutItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestForkWithoutItsCheckpoint(t *testing.T) {
 				return
 			}
 			if tr.Err != nil || linkOf(tr).Remote == linkOf(first).Remote || a.Calls(routeUpdate) != 1 {
-				t.Errorf("error %v, thread %s, state given %d times", tr.Err, linkOf(tr).Remote, a.Calls(routeUpdate))
+				t.Errorf("error %v, thread %s, state sent %d times", tr.Err, linkOf(tr).Remote, a.Calls(routeUpdate))
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 // interruptKey is the member for questions in updates and values frames of LangGraph.
 const interruptKey = "__interrupt__"
 
-// translator turns frames of an upstream run into events. It records the progress of the run that they show.
+// translator turns frames of an upstream run into events and records the progress that they show.
 type translator struct {
 	*job
 	names  *names
@@ -40,7 +40,7 @@ func (tr *translator) replay() {
 	}
 }
 
-// replayLink adopts a link. Progress of an earlier upstream run does not count.
+// replayLink adopts a link. It discards the progress of an earlier upstream run.
 func (tr *translator) replayLink(l mapping.Link) {
 	if l.RemoteRun != tr.link.RemoteRun {
 		tr.told.forget()
@@ -50,12 +50,12 @@ func (tr *translator) replayLink(l mapping.Link) {
 	tr.link = l
 }
 
-// frame turns one frame of the stream into at most one event, or into two if an updates frame also asks a question.
+// frame turns one frame into at most one event, or into two if an updates frame also asks a question.
 func (tr *translator) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 {
-		return nil // heartbeats
+		return nil // heartbeat
 	}
-	if f.Name == "end" { // of some servers
+	if f.Name == "end" { // sent by some servers
 		tr.told.over = true
 		return nil
 	}
@@ -112,9 +112,9 @@ func frameName(name string) (mode string, ns []string) {
 	return parts[0], parts[1:]
 }
 
-// nested handles a frame of a subgraph. It changes nothing at the root, so states and questions are passed on as
-// frames. If frames of subgraphs were requested only for their tokens, output of graphs is kept, too: a server without
-// the request for subgraphs has that at the root.
+// nested handles a frame of a subgraph. It does not change the root, so states and questions are passed on as frames.
+// If subgraphs were requested only for their tokens, custom output of graphs is kept as well, because without that
+// request the server sends it at the root.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
 	if rule.InnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
 		return nil
@@ -159,7 +159,7 @@ func isTuple(data json.RawMessage) bool {
 	return json.Unmarshal(data, &pair) == nil && len(pair) == 2
 }
 
-// metadataFrame reads the run's id, if the header did not have it.
+// metadataFrame reads the run's id if the header did not contain it.
 func (tr *translator) metadataFrame(data json.RawMessage) error {
 	var m struct {
 		RunID string `json:"run_id"`
@@ -170,8 +170,8 @@ func (tr *translator) metadataFrame(data json.RawMessage) error {
 	return tr.began(m.RunID)
 }
 
-// valuesFrame handles the whole state. With a question it contains only the question, or in newer servers both. The
-// updates frame has already asked it.
+// valuesFrame handles the whole state. A frame with a question contains only the question or, from newer servers, also
+// the state. The updates frame has already reported the question.
 func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error {
 	if bytes.Contains(data, []byte(`"`+interruptKey+`"`)) {
 		members, ok := membersOf(data)
@@ -190,8 +190,8 @@ func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: data})
 }
 
-// checkpointFrame handles the state at a checkpoint, with the next tasks. The short form, which servers send next to
-// values, has no state and is kept.
+// checkpointFrame handles the state at a checkpoint, with the next tasks. The short form that servers send along with
+// values has no state and is passed on.
 func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) error {
 	cp, err := checkpointOf(data)
 	if err != nil {
@@ -214,7 +214,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	point := &mapping.Checkpoint{Source: cmp.Or(meta.Source, "loop"), Step: meta.Step, Next: head.Next, Metadata: tr.names.metadata(cp.Metadata)}
 	if repeated {
 		tr.names.startsAt(tr.t.Run.Base)
-		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's id of another run
+		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's id of a different run
 		head.Repeated = point
 	} else {
 		point.ID, point.RunID = tr.names.pointID(), tr.t.Run.ID
@@ -223,9 +223,10 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
-// repeats reports whether the run started from this checkpoint. Servers send it with stored metadata, which names an
-// earlier run or a state update. A new checkpoint is sent without a run. A server made by createEmbedServer stores no
-// names of runs. There, the first checkpoint of a run without input repeats if its state equals the one at the start.
+// repeats reports whether this is the checkpoint from which the run started. Servers send that checkpoint with its
+// stored metadata, which names an earlier run or a state update. They send a new checkpoint without a run. The server
+// created by createEmbedServer does not store the names of runs. There, the first checkpoint of a run without input is
+// a repetition if its state equals the initial one.
 func (tr *translator) repeats(cp checkpointWire, meta checkpointMeta) bool {
 	if meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun {
 		return true
@@ -234,8 +235,8 @@ func (tr *translator) repeats(cp checkpointWire, meta checkpointMeta) bool {
 		rawjson.IsNull(tr.t.Input.Raw) && tr.t.State != nil && rawjson.Equal(tr.t.State.JSON(), cp.Values)
 }
 
-// checkpointOf reads a checkpoint in one pass over its values, which are slices of data. For an unreadable one,
-// encoding/json provides the error.
+// checkpointOf reads a checkpoint in one pass. Its values are slices of data. If it is unreadable, encoding/json
+// provides the error.
 func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	var next json.RawMessage
 	whole := rawjson.EachMember(data, func(name rawjson.Quoted, value json.RawMessage) {
@@ -251,14 +252,15 @@ func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	if whole == nil && (next == nil || json.Unmarshal(next, &cp.Next) == nil) {
 		return cp, nil
 	}
-	cp = checkpointWire{} // its values are slices of data, which would be overwritten
+	cp = checkpointWire{} // encoding/json would overwrite its values, which are slices of data
 	err = json.Unmarshal(data, &cp)
 	return cp, err
 }
 
-// updatesFrame handles the output of one node, of several nodes of one superstep, or a question. The delta of one node
-// is the event's data unchanged. Several nodes share one event, whose node is their names joined by "+" and whose data
-// is the whole object. The same form is used for a node with "+" in its name, so that readers can tell them apart.
+// updatesFrame handles the output of one node or several nodes of a superstep, or a question. The delta of a single
+// node becomes the event's data unchanged. Several nodes share one event: its node is their names joined with "+", and
+// its data is the whole object. A single node with "+" in its name uses the same form, so that readers can distinguish
+// the cases.
 func (tr *translator) updatesFrame(head mapping.Head, data json.RawMessage) error {
 	members, ok := membersOf(data)
 	if !ok {
@@ -310,7 +312,7 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// errorFrame handles an error frame. Its data is {error, message}, or a string if the error concerns the stream. Older
+// errorFrame handles an error frame. Its data is {error, message}, or a string if the error is about the stream. Older
 // LangGraph servers also send it for an attempt that they retry, so the server is asked if possible.
 func (tr *translator) errorFrame(data json.RawMessage) error {
 	var text string

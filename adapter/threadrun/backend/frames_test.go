@@ -20,7 +20,7 @@ func framesIn(t testing.TB, list ...sse.Event) adaptertest.Trace {
 	return framesOf(t, adaptertest.NewTask(nil), list...)
 }
 
-// framesOf is framesIn for a run.
+// framesOf is like framesIn for a run.
 func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adaptertest.Trace) {
 	t.Helper()
 	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
@@ -46,7 +46,7 @@ func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adap
 	return tr
 }
 
-// headed is the part of an event that depends on a frame.
+// headed returns the parts of an event that depend on a frame.
 type headed struct {
 	Kind mapping.Kind
 	Head mapping.Head
@@ -105,7 +105,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// The fault of a checkpoint is reported, even with duplicate members.
+// An error in a checkpoint is reported even if members are repeated.
 func TestBadCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
@@ -136,11 +136,11 @@ func TestErrorFrames(t *testing.T) {
 		{`{"error":"RangeError"}`, mapping.CodeUpstreamError, "RangeError", "RangeError"},
 		{`{"error":"` + adaptertest.Canary + `","message":"no"}`, mapping.CodeUpstreamError, "[hidden]", "no"},
 		{`{"error":"` + strings.Repeat("e", 300) + `","message":"no"}`, mapping.CodeUpstreamError, strings.Repeat("e", 200) + "…", "no"},
-		{`{}`, mapping.CodeUpstreamError, "", `Agent "agent" ended the run in error and did not say why.`},
+		{`{}`, mapping.CodeUpstreamError, "", `Agent "agent" ended the run with an error and gave no reason.`},
 		{`"it broke"`, mapping.CodeUpstreamError, "", "it broke"},
 		{`"Run not found"`, mapping.CodeUpstreamLost, "", ""},
 		{`{"error":"E","message":"key ` + adaptertest.Canary + `"}`, mapping.CodeUpstreamError, "E", "key [hidden]"},
-		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "GraphRecursionError", "limit 20 steps are the most that the bridge allows where agents.agent.max_steps is not set."},
+		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "GraphRecursionError", "limit 20 steps are the most that the bridge allows if agents.agent.max_steps is not set."},
 		{`[1]`, mapping.CodeBadUpstream, "", ""},
 	} {
 		e := mapping.Classify(framesIn(t, sse.Event{Name: "error", Data: []byte(c.data)}).Err)
@@ -168,7 +168,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		for _, ev := range tr.Events {
 			if _, err := json.Marshal(ev); err != nil {
-				t.Fatalf("event %+v cannot be kept: %v", ev, err)
+				t.Fatalf("event %+v cannot be stored: %v", ev, err)
 			}
 		}
 	})
@@ -210,11 +210,11 @@ func TestPickAssistant(t *testing.T) {
 	}
 }
 
-func TestDialRefusesWhatIsNoURL(t *testing.T) {
+func TestDialRefusesInvalidURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "agent:8000", "ftp://agent", "http://", "http://a b"} {
 		if _, err := Dial(adaptertest.Upstream(url)); err == nil {
-			t.Errorf("%q was taken", url)
+			t.Errorf("%q was accepted", url)
 		}
 	}
 }

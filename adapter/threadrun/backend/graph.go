@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// target identifies the assistant of a LangGraph server, or the agent of an Agent Protocol server, of which runs are
+// target identifies the assistant of a LangGraph server, or the agent of an Agent Protocol server, for which runs are
 // created.
 type target struct {
 	id    string // assistant_id or agent_id
@@ -23,10 +23,10 @@ type target struct {
 	plain bool   // Agent Protocol: /agents and /runs, no thread-scoped runs
 	entry string // node for writing a state; determined on first use
 	lacks string // a stream mode that the server does not know, or ""
-	bare  bool   // the server only has threads and streams of runs, and cannot be asked about a run
+	bare  bool   // the server only has threads and run streams, and cannot report the status of a run
 }
 
-// graphCache holds the target. It is determined once per process, and again after a call that failed because of it.
+// graphCache holds the target. It is determined once per process, and again after a call has failed because of it.
 type graphCache struct {
 	mu    sync.Mutex
 	known *target
@@ -44,8 +44,8 @@ func (g *graphCache) set(t *target) {
 	g.known = t
 }
 
-// graphs determines the target on a server and reads the server's descriptions of it. It only keeps what can be read
-// again. Safe for concurrent use.
+// graphs determines the target on a server and reads the server's descriptions of it. It only caches data that can be
+// read again. Safe for concurrent use.
 type graphs struct {
 	up    adapter.Upstream
 	http  *client
@@ -66,8 +66,8 @@ func (g *graphs) lacks(t target, mode string) {
 	g.known.set(&t)
 }
 
-// target returns the configured graph, the one with the agent's own name, or the only one. Otherwise the error names
-// the choices.
+// target returns the configured graph, the graph with the agent's name, or the only graph. If there is none of these,
+// the error lists the graphs.
 func (g *graphs) target(ctx context.Context) (target, error) {
 	if t := g.known.get(); t != nil {
 		return *t, nil
@@ -104,7 +104,7 @@ func (g *graphs) pickAssistant(list []assistantWire) (target, error) {
 		}
 		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
-	// Assistants that the server made for its graphs precede those that people made.
+	// Assistants that the server created for its graphs precede those created by users.
 	slices.SortStableFunc(list, func(x, y assistantWire) int { return rank(x) - rank(y) })
 	for _, want := range g.wanted() {
 		for _, a := range list {
@@ -145,16 +145,16 @@ func (g *graphs) noGraph(names []string) error {
 		have = "It has " + strings.Join(slices.Compact(names), ", ") + "."
 	}
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError,
-		"Which graph of agent %q at %s to call is not clear: none is called %q. %s Name one as the agent's assistant in the configuration.",
+		"It is not clear which graph of agent %q at %s to call: none is named %q. %s Set the agent's assistant in the configuration to one of them.",
 		g.up.Name, g.http.host, g.wanted()[0], have)
 	e.Err = adapter.ErrNoSuchGraph
 	return e
 }
 
-// noServer returns the error of a server that has neither assistants nor agents.
+// noServer returns the error for a server that has neither assistants nor agents.
 func (g *graphs) noServer(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
-		"Agent %q at %s does not look like a thread/run agent: neither /assistants/search nor /agents/search is there. %s.", g.up.Name, g.http.host, g.up.URLAdvice())
+		"Agent %q at %s does not look like a thread/run agent: it has neither /assistants/search nor /agents/search. %s.", g.up.Name, g.http.host, g.up.URLAdvice())
 	e.Err = err
 	return e
 }
@@ -184,9 +184,9 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	return target{}, g.noGraph(names)
 }
 
-// unlisted returns the configured graph of a server that has threads but lists no graphs, such as the one that
-// createEmbedServer of @langchain/langgraph-api makes. The server itself refuses runs of unknown graphs. It answers 422 if
-// the program around it did not make its threads searchable.
+// unlisted returns the configured graph of a server that has threads but does not list graphs, such as one created by
+// createEmbedServer of @langchain/langgraph-api. The server itself refuses runs of unknown graphs. It responds with 422
+// if the embedding program did not make its threads searchable.
 func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
 	var threads []json.RawMessage
 	err := g.http.askJSON(ctx, "/threads/search", map[string]int{"limit": 1}, &threads)
@@ -206,8 +206,8 @@ func (g *graphs) unlisted(ctx context.Context, missing error) (target, error) {
 	return target{id: name, graph: name, bare: true}, nil
 }
 
-// Schemas requests the graph's JSON schemas. Servers without them answer not_supported (version 1.5.1 of the JavaScript
-// server answers 500 for graphs without types).
+// Schemas requests the graph's JSON schemas. The error is not_supported if the server has none (version 1.5.1 of the
+// JavaScript server responds with 500 for graphs without types).
 func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	var s struct {
 		Input   json.RawMessage `json:"input_schema"`
@@ -260,8 +260,8 @@ func (g *graphs) describe(ctx context.Context, what string, query url.Values, v 
 	return g.told.read(ctx, g.http, root+url.PathEscape(t.id)+"/"+what, v)
 }
 
-// entry returns the node as which a whole state is written. It is a node that leads to the end, so that nothing is
-// pending afterwards. Otherwise it is the graph's start, which every graph has.
+// entry returns the node in whose name a whole state is written. It is a node that leads to the end, so that nothing is
+// pending afterwards. If there is none, it is the graph's start.
 func (g *graphs) entry(ctx context.Context, t target) string {
 	if t.entry != "" {
 		return t.entry

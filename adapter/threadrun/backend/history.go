@@ -1,9 +1,9 @@
 package backend
 
-// This file reads from the log how far the run had come before this call of Run.
+// This file reads the progress of the run before this call of Run from the log.
 
-// parked reports whether this is a lockstep run that already did a step and continues with the next one. Without a log
-// of the run, the steps of its task are used. The steps of a follow-up or an answer are of an earlier run.
+// parked reports whether this is a lockstep run that already did a step and continues with the next one. If the run has
+// no log, the steps of its task are used. For a follow-up or an answer, those steps belong to an earlier run.
 func (j *job) parked() bool {
 	if j.link.RemoteRun == "" {
 		return false

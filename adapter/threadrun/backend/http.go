@@ -18,8 +18,8 @@ import (
 
 const (
 	cancelTimeout = 5 * time.Second  // for the request to stop a run that took too long
-	callTimeout   = 30 * time.Second // for a call that is answered at once
-	maxAnswer     = 64 << 20         // for one JSON answer, such as a whole state
+	callTimeout   = 30 * time.Second // for a call to which the server responds at once
+	maxAnswer     = 64 << 20         // bytes of one JSON response, such as a whole state
 	jsonType      = "application/json"
 )
 
@@ -47,18 +47,18 @@ func newClient(up adapter.Upstream) (*client, error) {
 
 func (c *client) close() { c.to.CloseIdle() }
 
-// getJSON reads path into v. It retries if there is no answer or the server reports overload.
+// getJSON reads path into v. It retries if there is no response or the server is overloaded.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
 }
 
-// askJSON is getJSON for queries that the API sends with POST.
+// askJSON is like getJSON for queries that the API sends with POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: http.MethodPost, Path: path, ReadOnly: true}, body, v)
 }
 
 // writeJSON sends a call that changes something. v may be nil. It retries only if the server cannot have accepted the
-// call: no connection was made, or it asked to retry later.
+// call, because no connection was made or the server requested a retry.
 func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
 	return c.exchange(ctx, &upstream.Call{Method: method, Path: path}, body, v)
 }
@@ -101,8 +101,7 @@ func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
 	return c.bad(call.Method, call.Path, jsonComplaint(err))
 }
 
-// withoutNaN returns text that is JSON except for NaN and Infinity, with null in their place. Agents in Python write
-// them.
+// withoutNaN replaces NaN and Infinity with null in text that is otherwise JSON. Agents in Python write them.
 func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
 	read, ok := rawjson.WithoutNaN(raw)
 	if ok {
@@ -111,7 +110,7 @@ func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
 	return read, ok
 }
 
-// openOnce makes a call without retries and leaves its answer open until ctx ends. body may be nil.
+// openOnce makes a call without retries. The response can be read until ctx ends. body may be nil.
 func (c *client) openOnce(ctx context.Context, call *upstream.Call, body any) (*http.Response, error) {
 	if err := put(call, body); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (c *client) openOnce(ctx context.Context, call *upstream.Call, body any) (*
 	return resp, nil
 }
 
-// waitJSON makes a call without retries and without a timeout, and reads its answer into v.
+// waitJSON makes a call without retries and without a timeout, and reads the response into v.
 func (c *client) waitJSON(ctx context.Context, call *upstream.Call, body, v any) error {
 	resp, err := c.openOnce(ctx, call, body)
 	if err != nil {

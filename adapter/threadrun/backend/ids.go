@@ -10,10 +10,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// idKey ends the names of members for a run, thread, assistant or graph.
+// idKey is the end of the member names for the id of a run, thread, assistant or graph.
 var idKey = []byte(`_id"`)
 
-// names replaces the agent's ids by the bridge's.
+// names replaces the agent's ids with the bridge's.
 type names struct {
 	*job
 	points checkpointIDs
@@ -21,7 +21,7 @@ type names struct {
 	before string // the bridge's id of the one before it, which may be older than the run
 }
 
-// newNames returns the names of a run. A continued run starts with the newest checkpoint that it logged.
+// newNames returns the names of a run. If the run is continued, it starts with the newest checkpoint in the log.
 func newNames(j *job) names {
 	n := names{job: j}
 	for _, ev := range mapping.NewestAttempt(j.t.After) {
@@ -33,9 +33,9 @@ func newNames(j *job) names {
 }
 
 // own replaces the ids of the upstream run, thread, assistant and graph, and of the older checkpoint at which the run
-// began, by the bridge's. Clients send these ids back, and the bridge only knows its own. The agent's state is not
-// changed, except for its copies in frames of debug and events. own may overwrite data: ids of equal length, as all
-// UUIDs are, are replaced in place.
+// began, with the bridge's ids. Clients send these ids back, and the bridge only knows its own. The agent's state is
+// not changed, except for its copies in debug and events frames. own may overwrite data, because ids of equal length,
+// such as UUIDs, are replaced in place.
 func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
@@ -80,7 +80,7 @@ func keyBefore(data []byte, end int) string {
 	return string(data[bytes.LastIndexByte(data[:end-1], '"')+1 : end-1])
 }
 
-// valueAfter returns the beginning of the value of a member whose name ends at at, or -1 if it is not a name.
+// valueAfter returns the position of the value of a member whose name ends at at, or -1 if no member name ends there.
 func valueAfter(data []byte, at int) int {
 	colon := skipSpace(data, at)
 	if colon == len(data) || data[colon] != ':' {
@@ -96,14 +96,14 @@ func skipSpace(data []byte, at int) int {
 	return at
 }
 
-// isText reports whether data begins with a JSON string of exactly this text.
+// isText reports whether data begins with the JSON string of text.
 func isText(data []byte, text string) bool {
 	n := len(text)
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
 }
 
-// checkpointIDs are pairs of the agent's and the bridge's id of the same checkpoint, newest last. Frames refer only to
-// the newest few and to those at which the run began.
+// checkpointIDs holds pairs of the agent's and the bridge's id of the same checkpoint, newest last. Frames refer only
+// to the newest few and to those at which the run began.
 type checkpointIDs [][2]string
 
 const (
@@ -120,9 +120,9 @@ func (p *checkpointIDs) note(theirs, ours string) {
 	}
 }
 
-// ownPoints replaces the ids of checkpoints of the root in a debug frame, and the id of an earlier run that made the
-// checkpoint. The frame of a checkpoint follows the state there. Only it contains the agent's ids of the newest
-// checkpoint and of the one before.
+// ownPoints replaces the ids of root checkpoints in a debug frame, and the id of the earlier run that created the
+// checkpoint. The debug frame of a checkpoint follows its state. It is the only frame with the agent's ids of the
+// newest checkpoint and of the one before.
 func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
 	type point struct {
 		ID string `json:"checkpoint_id"`
@@ -151,7 +151,7 @@ func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMes
 
 func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
-// pointID returns the id of a checkpoint that debug frames will name. For "" the engine chooses the id.
+// pointID returns the id of a checkpoint that debug frames will name. If it is "", the engine chooses the id.
 func (n *names) pointID() string {
 	if !slices.Contains(n.t.Run.Options.StreamModes, "debug") {
 		n.newest = ""
@@ -161,7 +161,8 @@ func (n *names) pointID() string {
 	return n.newest
 }
 
-// startsAt records the next checkpoint that debug frames name: ours, unless another one precedes the run's own.
+// startsAt records the next checkpoint that debug frames will name. It is ours, unless another one precedes the
+// checkpoints of the run.
 func (n *names) startsAt(ours string) {
 	if n.newest == "" {
 		n.before, n.newest = n.t.Graph.BaseParent, ours
@@ -173,7 +174,7 @@ func (n *names) metadata(data json.RawMessage) json.RawMessage {
 	return rule.AgentMetadata(n.own(data), runKey, threadKey, firstKey)
 }
 
-// stateEvent returns the event for a state that was read and not streamed. It creates a checkpoint.
+// stateEvent returns the event for a state that was read rather than streamed. The event creates a checkpoint.
 func (n *names) stateEvent(st stateWire, source string) mapping.Event {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)

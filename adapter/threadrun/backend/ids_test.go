@@ -70,7 +70,7 @@ func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
 
 const aboutRun = `{"thread_id":"{{thread}}","run_id":"{{run}}","assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca","graph_id":"agent"}`
 
-// talkative returns a play whose frames contain ids besides the state.
+// talkative returns a play whose frames contain ids outside the state.
 func talkative() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	play.Frames = append(play.Frames,
@@ -83,7 +83,7 @@ func talkative() adaptertest.ThreadPlay {
 	return play
 }
 
-// silent returns a play without checkpoints, whose state is read at its end.
+// silent returns a play without checkpoints, whose state is read at the end.
 func silent() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	play.Frames = slices.DeleteFunc(play.Frames, func(f string) bool { return strings.HasPrefix(f, "checkpoints") })
@@ -91,7 +91,7 @@ func silent() adaptertest.ThreadPlay {
 	return play
 }
 
-// All ids of the upstream run and thread outside of the state are replaced by the bridge's.
+// All ids of the upstream run and thread outside the state are replaced with the bridge's.
 func TestNoEventNamesTheUpstreamRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -140,7 +140,7 @@ func namesOf(tr adaptertest.Trace) []string {
 	return []string{link.Remote, link.RemoteRun, "fe096781-5601-53d2-b2f6-0d3403f7e9ca"}
 }
 
-// A checkpoint in a debug frame is that of the state before it.
+// A debug frame has the checkpoint of the state before it.
 func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 	t.Parallel()
 	const debug = `debug {"type":"checkpoint","step":-1,"payload":{"checkpoint":{"checkpoint_id":"1f1e5b64-c196"},"parent_checkpoint":null}}`
@@ -176,8 +176,9 @@ func TestDebugFramesNameTheBridgesCheckpoints(t *testing.T) {
 	}
 }
 
-// TestDebugFramesNameWhatWasBeforeTheRun checks that the checkpoint at which a run begins has the bridge's id. If it is
-// sent again, so do its parent and the run that created it. A resumed run knows its checkpoints.
+// TestDebugFramesNameWhatWasBeforeTheRun checks that the checkpoint at which a run begins has the bridge's id. If the
+// checkpoint is sent again, its parent and the run that created it also have the bridge's ids. A resumed run knows its
+// earlier checkpoints.
 func TestDebugFramesNameWhatWasBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	const made = `debug {"type":"checkpoint","step":3,"payload":{"metadata":{"source":"loop"},"checkpoint":{"checkpoint_id":"c3"},"parent_checkpoint":{"checkpoint_id":"c2"}}}`

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestQuestionsOfInnerGraphsKeepTheirNamespace checks that a question has the namespace of the frames of the innermost
-// graph, or without them that of the outermost graph in the state.
+// TestQuestionsOfInnerGraphsKeepTheirNamespace checks that a question has the namespace from the frames of the
+// innermost graph or, without such frames, the namespace of the outermost graph in the state.
 func TestQuestionsOfInnerGraphsKeepTheirNamespace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

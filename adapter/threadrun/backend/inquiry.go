@@ -13,12 +13,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// inquiry determines what happened to a request for a run that was not answered. The request is never repeated on a
-// guess: multitask_strategy "reject" refuses the second one only while the first run is active, and a first one that
-// arrives late is executed all the same. The rules:
+// inquiry finds out the fate of a request for a run that got no response. The request is never repeated on a guess:
+// multitask_strategy "reject" refuses a second request only while the first run is active, and a first request that
+// arrives late is still executed. The rules:
 //
 //   - A run that the server lists is used.
-//   - A run that is not listed is searched for as long as such requests have taken so far.
+//   - A run that is not listed is searched for, for as long as such requests have taken so far.
 //   - After that, the outcome is unknown and the run ends with that error.
 type inquiry struct {
 	*job
@@ -31,8 +31,8 @@ const (
 	pollMax = 2 * time.Second
 )
 
-// pickUp searches for the upstream run of a request that may have been sent. It returns nil if none was sent. If the
-// process may have died after that request, it returns the run or an error for an unknown outcome.
+// pickUp searches for the upstream run of a request that may have been sent. It returns nil if none was sent. If a
+// process may have died after it sent that request, pickUp returns the run or an error for an unknown outcome.
 func (q *inquiry) pickUp() (*runWire, error) {
 	forks, err := q.thread.findFork()
 	if err != nil {
@@ -71,14 +71,15 @@ func (q *inquiry) lookUp(broke error) error {
 	return q.began(run.ID)
 }
 
-// inDoubt reports whether a process that died may have sent the request for the next step. It had come as far as this
-// one, which has read the run that was found.
+// inDoubt reports whether a process that died may have sent the request for the next step. That process had made as
+// much progress as this one, which has read the run that was found.
 func (q *inquiry) inDoubt() bool {
 	return q.t.InDoubt && q.took != "" && q.took == q.link.RemoteRun
 }
 
-// findRun searches for an upstream run of this run other than the previous one. It returns nil if there is none. With
-// mustBeThere, a thread that the server does not have is lost; without, a request in transit may still create it.
+// findRun searches for an upstream run of this run other than the previous one. It returns nil if there is none. If
+// mustBeThere is true, a thread that the server does not have is lost. Otherwise a request in transit may still create
+// it.
 func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err error) {
 	_, err = q.until(func(ctx context.Context) (bool, error) {
 		r, err := q.newest(ctx)
@@ -96,15 +97,15 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 	return run, err
 }
 
-// until calls look until it finds something or its time is over, even if the server does not answer. Then err is the
-// last error. step_timeout bounds it and restarts afterwards.
+// until calls look until it finds something or the time is up, even if the server does not respond. In that case err is
+// the last error. step_timeout bounds the search and restarts afterwards.
 func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
 	ctx, d := q.ctx, max(q.b.created.Max(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {
 		q.alarm.Stop()
 		defer q.alive()
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(q.ctx, most+pollMax) // for a call that is not answered
+		ctx, stop = context.WithTimeout(q.ctx, most+pollMax) // for a call without a response
 		defer stop()
 		d = min(d, most)
 	}
@@ -143,11 +144,11 @@ func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
 	return newest(ours), nil
 }
 
-// errUnmarked means that a run cannot be distinguished from those of others.
-var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not say for whom each was made")
+// errUnmarked means that a run cannot be distinguished from those of other clients.
+var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not show which client started each run")
 
-// judge is newest for a server that does not return the metadata of its runs. The newest run belongs to this one if the
-// log names it, or if no other client knows the thread.
+// judge is like newest for a server that does not return the metadata of its runs. The newest run belongs to this one
+// if the log names it, or if no other client knows the thread.
 func (q *inquiry) judge(r *runWire) (*runWire, error) {
 	switch {
 	case q.logged(r.ID), q.ownThread():
@@ -163,8 +164,8 @@ func (q *inquiry) ownThread() bool {
 	return q.link.Remote == mapping.MessageID(q.t.Run.ID, "thread/"+strconv.Itoa(q.t.Run.Attempt))
 }
 
-// unresolved returns the error of a run whose request was not found. broke is the error of the request, or nil if a
-// process that died may have sent it. asked is the error of asking, or nil if the server answered.
+// unresolved returns the error for a run that was not found. broke is the error of the request, or nil if a process
+// that died may have sent it. asked is the error of the search, or nil if the server responded.
 func (q *inquiry) unresolved(broke, asked error) error {
 	var e *mapping.Error
 	if q.ctx.Err() != nil {
@@ -175,12 +176,12 @@ func (q *inquiry) unresolved(broke, asked error) error {
 	}
 	what, looked := "start the run", "its list of runs does not show it"
 	if q.t.OneStep && q.link.RemoteRun != "" {
-		what = "go on with the run"
+		what = "continue the run"
 	}
 	told := "was told to " + what + ", but the connection broke before it answered"
 	switch code := upstream.Status(broke); {
 	case broke == nil:
-		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
+		told = "may have been told to " + what + " by a bridge process that has since stopped"
 	case code != 0:
 		told = fmt.Sprintf("was told to %s, but a gateway answered %d in its place", what, code)
 	}
@@ -188,6 +189,6 @@ func (q *inquiry) unresolved(broke, asked error) error {
 		looked = "it cannot be asked whether it did"
 	}
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: errors.Join(broke, asked),
-		Message: fmt.Sprintf("Agent %q at %s %s, and %q. It was not told again, so that nothing happens twice. "+
-			"Look what the agent has done, then start a new run.", q.b.up.Name, q.b.http.host, told, looked)}
+		Message: fmt.Sprintf("Agent %q at %s %s, and %s. It was not told again, so that nothing happens twice. "+
+			"Check what the agent has done, then start a new run.", q.b.up.Name, q.b.http.host, told, looked)}
 }

@@ -76,8 +76,8 @@ func (s items) PutItem(ctx context.Context, p adapter.PutItem) error {
 	return s.failed(s.b.http.writeJSON(ctx, http.MethodPut, itemsPath, body, nil))
 }
 
-// GetItem reads an item. LangGraph's servers expect the namespace with dots and answer null for a missing item. Those
-// of the Agent Protocol repeat the parameter and answer 404.
+// GetItem reads an item. LangGraph servers expect the namespace joined with dots and respond with null for a missing
+// item. Agent Protocol servers expect a repeated parameter and respond with 404.
 func (s items) GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	t, err := s.b.graphs.target(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s items) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[m
 	return func(yield func(mapping.Item, error) bool) {
 		if q.SearchBy != "" || q.SortBy != "" {
 			yield(mapping.Item{}, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-				"The store is that of agent %q (store.agent), which has no search_by, sort_by and sort_order. Leave them out.", s.b.up.Name))
+				"The store belongs to agent %q (store.agent), which does not support search_by, sort_by and sort_order. Leave them out.", s.b.up.Name))
 			return
 		}
 		var found struct {
@@ -138,7 +138,7 @@ func (s items) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[m
 	}
 }
 
-// ListNamespaces reads {namespaces}, or the bare list of servers of the Agent Protocol.
+// ListNamespaces reads {namespaces}, or the bare list that Agent Protocol servers send.
 func (s items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) (list [][]string, err error) {
 	var raw json.RawMessage
 	body := namespaceSearch{Prefix: q.Prefix, Suffix: q.Suffix, MaxDepth: q.MaxDepth, Limit: q.Limit, Offset: q.Offset}
@@ -150,7 +150,7 @@ func (s items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) (li
 		raw = rawjson.Get(raw, "namespaces")
 	}
 	if json.Unmarshal(raw, &list) != nil {
-		return nil, s.b.http.bad(http.MethodPost, path, "it is no list of namespaces")
+		return nil, s.b.http.bad(http.MethodPost, path, "it is not a list of namespaces")
 	}
 	return list, nil
 }
@@ -162,7 +162,7 @@ func (s items) failed(err error) error {
 		return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeInvalid, Message: mapping.Classify(err).Message, Err: err}
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeNotSupported, Err: err,
-			Message: "The store is that of agent \"" + s.b.up.Name + "\" (store.agent), whose server has none. Leave store.agent out for the bridge's own."}
+			Message: "The store belongs to agent \"" + s.b.up.Name + "\" (store.agent), whose server has none. Remove store.agent to use the bridge's own store."}
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestItemsOfTheAgentsStore reads items that were put here and by the agent's graph, and checks that deleted ones are
+// TestItemsOfTheAgentsStore reads items from the bridge and from the agent's graph, and checks that deleted items are
 // gone.
 func TestItemsOfTheAgentsStore(t *testing.T) {
 	t.Parallel()

@@ -29,17 +29,17 @@ type job struct {
 	origin origin
 }
 
-// origin is the way in which the upstream thread of a run is created.
+// origin describes how the upstream thread of a run is created.
 type origin int
 
 const (
 	threadStands       origin = iota // it exists, or a separate request creates it
 	threadComesWithRun               // the run's own request creates it
-	threadCameFirst                  // it had to be created first, although the run's request should have done so
+	threadCameFirst                  // it had to be created first, because the run's request did not create it
 )
 
 func newJob(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *job {
-	t.After = mapping.NewestAttempt(t.After) // what a failed attempt left upstream is not used
+	t.After = mapping.NewestAttempt(t.After) // upstream leftovers of a failed attempt are not used
 	j := &job{b: b, t: t, yield: yield, outer: ctx, link: t.Link}
 	j.ctx, j.stop = context.WithCancelCause(ctx)
 	if d := b.up.Config.StepTimeout; d > 0 {
@@ -81,8 +81,8 @@ func (j *job) emitLink() error {
 	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}})
 }
 
-// began records the upstream run's id, from the header, the metadata frame or a list. Until the run has ended, both
-// sides agree on no state.
+// began records the id of the upstream run, from the header, the metadata frame or a list. Until the run has ended,
+// there is no agreed state.
 func (j *job) began(run string) error {
 	if run == "" || run == j.link.RemoteRun {
 		return nil
@@ -106,13 +106,13 @@ func (j *job) state() (stateWire, error) {
 	return st, err
 }
 
-// gone returns the error of a run whose context ended.
+// gone returns the error for a run whose context has ended.
 func (j *job) gone() error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,
 		Message: fmt.Sprintf("The call to agent %q was stopped.", j.b.up.Name), Err: context.Cause(j.outer)}
 }
 
-// fault returns err for the caller. If a context ended, the error of the transport does not matter.
+// fault returns the error for the caller. If a context has ended, that takes precedence over the transport's error.
 func (j *job) fault(err error) error {
 	if j.outer.Err() != nil {
 		return j.gone()
@@ -120,7 +120,7 @@ func (j *job) fault(err error) error {
 	if errors.Is(context.Cause(j.ctx), errIdle) {
 		j.cancelThere()
 		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout, Err: errIdle,
-			Message: fmt.Sprintf("Agent %q said nothing for %s (step_timeout). The run was cancelled there.", j.b.up.Name, j.b.up.Config.StepTimeout)}
+			Message: fmt.Sprintf("Agent %q sent nothing for %s (step_timeout). The bridge cancelled the run.", j.b.up.Name, j.b.up.Config.StepTimeout)}
 	}
 	return mapping.Classify(err)
 }
@@ -135,12 +135,12 @@ func (j *job) cancelThere() {
 // lost returns the error for a thread or run that the server no longer knows.
 func (j *job) lost(what string) error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
-		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", j.b.up.Name, what)
+		"Agent %q no longer knows the %s; it may have been restarted. A new run starts from the state that the bridge has stored.", j.b.up.Name, what)
 }
 
-// unknown returns the error for a run that started and whose end cannot be determined.
+// unknown returns the error for a run that was started but whose end cannot be determined.
 func (j *job) unknown(cause error) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
-		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",
+		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and the bridge could not find out how the run ended (%s).",
 			j.b.up.Name, j.b.http.host, mapping.Classify(cause).Message)}
 }

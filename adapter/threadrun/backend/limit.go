@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// supersteps counts the supersteps of the root graph with output. A superstep has as many updates as tasks were
-// announced for it before the first one, by the checkpoint that began it or by their own frames. Each further update
-// counts as a superstep. So a graph that announces nothing is bounded, and so are the tasks that a function of
-// LangGraph's functional API calls one after the other.
+// supersteps counts the supersteps of the root graph that have output. A superstep has as many updates as tasks were
+// announced before its first update, either by the checkpoint that began it or by task frames. Each further update
+// counts as another superstep. So the limit also applies to graphs that announce nothing, and to tasks that a function
+// of LangGraph's functional API calls in sequence.
 type supersteps struct {
 	n     int
 	room  int // updates that still belong to the newest superstep
-	next  int // tasks that the checkpoint announced for the next one
-	tasks int // tasks that began since
+	next  int // tasks that the checkpoint announced for the next superstep
+	tasks int // tasks that began since that checkpoint
 }
 
 func (c *supersteps) update() {
@@ -31,7 +31,7 @@ func (c *supersteps) update() {
 // checkpoint ends a superstep. next is the number of tasks of the following one.
 func (c *supersteps) checkpoint(next int) { c.room, c.next, c.tasks = 0, next, 0 }
 
-// task counts a task that begins. Tasks that begin within a superstep were not part of it.
+// task counts a task that begins, unless a superstep is still in progress.
 func (c *supersteps) task() {
 	if c.room == 0 {
 		c.tasks++
@@ -51,7 +51,7 @@ func (c *supersteps) note(ev mapping.Event) {
 	}
 }
 
-// begins reports whether the data of a tasks frame describes the beginning of a task and not its result.
+// begins reports whether the data of a tasks frame describes the start of a task rather than its result.
 func begins(data json.RawMessage) bool {
 	if !bytes.Contains(data, []byte(`"triggers"`)) {
 		return false
@@ -61,8 +61,8 @@ func begins(data json.RawMessage) bool {
 	return found
 }
 
-// mayMake stops a run at its limit. Servers need not support recursion_limit, and in lockstep it restarts with each
-// step. Output above the limit is discarded, and the agent is asked to stop.
+// mayMake stops a run at its limit. Servers need not support recursion_limit, and in lockstep their count restarts with
+// each step. Output above the limit is discarded, and the agent is asked to stop.
 func (tr *translator) mayMake() error {
 	tr.made.update()
 	o := &tr.t.Run.Options

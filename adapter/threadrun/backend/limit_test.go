@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestSupersteps checks that concurrent nodes are one superstep if the server announces them, by checkpoints or tasks,
-// and that subgraphs and inputs are none.
+// TestSupersteps checks that concurrent nodes count as one superstep if checkpoints or tasks announce them. Subgraphs
+// and inputs do not count.
 func TestSupersteps(t *testing.T) {
 	t.Parallel()
 	checkpoint := func(next ...string) mapping.Event {
@@ -48,7 +48,7 @@ func TestSupersteps(t *testing.T) {
 	}
 }
 
-// TestUpdatesWithoutCheckpoints checks that a graph which reports one checkpoint and then endless updates is stopped at
+// TestUpdatesWithoutCheckpoints checks that a graph that reports one checkpoint and then endless updates is stopped at
 // max_steps.
 func TestUpdatesWithoutCheckpoints(t *testing.T) {
 	t.Parallel()

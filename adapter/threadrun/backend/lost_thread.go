@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// replace prepares a new thread in place of one that the server no longer has. The local state is the record, and the
-// upstream thread a working copy. An answer cannot be given there, since the question is gone. It reports whether the
-// thread is replaced.
+// replace prepares a new thread to replace one that the server no longer has, and reports whether it did so. This is
+// possible because the local state is the record and the upstream thread a working copy. A run that answers a question
+// cannot be replaced, because the question is gone.
 func (th *thread) replace() bool {
 	if th.t.Resume || th.t.State == nil || th.replaced {
 		return false

@@ -9,9 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"go.uber.org/zap"
 )
 
-// mostStates is the longest history that servers return in one answer.
+// mostStates is the longest history that servers return in one response.
 const mostStates = 1000
 
 // MakeStates implements adapter.StateMaker. It fails with not_supported for servers that ignore supersteps.
@@ -30,7 +31,9 @@ func (b *backend) MakeStates(ctx context.Context, c adapter.Copy, list []adapter
 	c.Link = mapping.Link{Agent: c.Agent, Remote: body.ID}
 	states, err := b.makeStates(ctx, c, body)
 	if err != nil {
-		_ = b.Forget(context.WithoutCancel(ctx), c.Link) // some servers create the thread before they read its states
+		if left := b.Forget(context.WithoutCancel(ctx), c.Link); left != nil { // some servers create the thread before they read its states
+			b.http.log.Info("agent's copy of no thread could not be deleted", zap.Error(left), zap.String("agent", b.up.Name))
+		}
 		return mapping.Link{}, nil, err
 	}
 	c.Link.RemoteCheckpoint = states[len(states)-1].Checkpoint
@@ -59,7 +62,7 @@ func (b *backend) makeStates(ctx context.Context, c adapter.Copy, body threadCre
 }
 
 func (b *backend) noSupersteps() error {
-	return mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q makes no threads of supersteps.", b.up.Name)
+	return mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q cannot create a thread from supersteps.", b.up.Name)
 }
 
 func superstepsWire(list []adapter.Superstep) []superstepWire {
@@ -68,7 +71,7 @@ func superstepsWire(list []adapter.Superstep) []superstepWire {
 		for _, u := range one.Updates {
 			up := superstepUpdate{Command: u.Command, AsNode: u.AsNode}
 			switch {
-			case up.Command != nil: // it has the values
+			case up.Command != nil: // the command contains the values
 			case len(u.Then) > 0:
 				up.Values = rawjson.Array(u.All()...)
 			default:

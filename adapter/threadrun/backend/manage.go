@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Cancel stops what a run of ours started on the link's upstream thread, even if its id is unknown. It is no error if
-// there is nothing to stop.
+// Cancel stops the upstream run of one of our runs on the link's upstream thread, even if the upstream id is unknown.
+// It returns nil if there is nothing to stop.
 func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) error {
 	if link.Remote == "" {
 		return nil
@@ -22,7 +22,7 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	}
 	list, err := b.runs.list(ctx, link.Remote)
 	switch {
-	case err != nil && link.RemoteRun != "": // the server keeps no list, so only the link is known
+	case err != nil && link.RemoteRun != "": // the server does not list runs, so only the link is known
 		return b.runs.cancel(ctx, link.Remote, link.RemoteRun)
 	case upstream.Status(err) == http.StatusNotFound:
 		return nil
@@ -36,8 +36,8 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	return err
 }
 
-// Forget deletes the upstream thread. It is no error if the thread does not exist. not_supported means that the server
-// cannot delete threads.
+// Forget deletes the upstream thread. It returns nil if the thread does not exist. Code not_supported means that the
+// server cannot delete threads.
 func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 	if link.Remote == "" {
 		return nil
@@ -53,8 +53,8 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 }
 
 // UpdateState sends values through the agent's own reducers, as an update of the node asNode, and reads the state back.
-// For "" the server chooses the node. If it cannot, the update is sent as the node that leads to the end, but not at an
-// earlier checkpoint, whose next nodes would be lost.
+// If asNode is "", the server chooses the node. If the server cannot choose, the update is sent in the name of the node
+// that leads to the end. That is not done at an earlier checkpoint, because its next nodes would be lost.
 func (b *backend) UpdateState(ctx context.Context, c adapter.Copy, at *adapter.Fork, values json.RawMessage, asNode string) (adapter.State, error) {
 	link := c.Link
 	if link.Remote == "" {
@@ -87,15 +87,15 @@ func (b *backend) UpdateState(ctx context.Context, c adapter.Copy, at *adapter.F
 		return adapter.State{}, b.updateError(err)
 	}
 	st, err := b.head(ctx, link.Remote)
-	if err != nil { // the update was applied all the same: see adapter.StateWriter
+	if err != nil { // the update was applied nevertheless: see adapter.StateWriter
 		return adapter.State{}, &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamLost, Err: err,
-			Message: "Agent \"" + b.up.Name + "\" took the state update, but its state could not be read."}
+			Message: "Agent \"" + b.up.Name + "\" accepted the state update, but its state could not be read."}
 	}
 	return b.copyOf(ctx, c).read(st), nil
 }
 
-// wantsNode reports whether the server may have refused an update because it names no node, with 400, 422 or 500. 502
-// or 504 of a proxy proves nothing, since the update may have been applied.
+// wantsNode reports whether the server may have refused an update because it names no node, with status 400, 422 or
+// 500. A 502 or 504 from a proxy is inconclusive, because the update may have been applied.
 func wantsNode(err error) bool {
 	switch upstream.Status(err) {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:

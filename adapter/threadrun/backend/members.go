@@ -38,7 +38,7 @@ func find(list []rawjson.Member, name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// object returns the members of a JSON object, or nil if raw is none. The values are slices of raw.
+// object returns the members of a JSON object, or nil if raw is not an object. The values are slices of raw.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	if rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) { m[name.Text()] = slices.Clip(value) }) != nil {
@@ -47,7 +47,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// textOf writes an object with sorted names. Its values were checked before; encoding/json would check them again.
+// textOf writes an object with sorted names. Unlike encoding/json, it does not validate the values again.
 func textOf(m map[string]json.RawMessage) json.RawMessage {
 	var w rawjson.Writer
 	w.Open('{')

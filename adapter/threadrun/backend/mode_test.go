@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// Answers of servers without the stream mode "tools": LangGraph's for JavaScript of version 1.1, and FastAPI's.
+// Responses of servers without the stream mode "tools": version 1.1 of LangGraph's JavaScript server, and FastAPI.
 const (
 	zodWithoutTools  = `{"success":false,"error":{"issues":[{"code":"invalid_union","unionErrors":[{"issues":[{"received":"tools","code":"invalid_enum_value","path":["stream_mode",6],"message":"Invalid enum value. Expected 'values' | 'updates', received 'tools'"}],"name":"ZodError"}]}],"name":"ZodError"}}`
 	fastWithoutTools = `{"detail":[{"type":"literal_error","loc":["body","stream_mode",6],"msg":"Input should be 'values' or 'updates'","input":"tools"}]}`
 )
 
-// The streaming protocol requests tools in each of its runs. For a server without the mode, the request is repeated
-// without it once, and later requests omit it.
+// The streaming protocol requests tools in every run. If the server lacks the mode, the request is repeated once
+// without it, and later requests omit it.
 func TestServersWithoutTheModeTools(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{400: zodWithoutTools, 422: fastWithoutTools} {
@@ -48,8 +48,8 @@ func TestServersWithoutTheModeTools(t *testing.T) {
 	}
 }
 
-// The mode messages has the tokens of inner graphs, which a server only sends with the frames of subgraphs. Of these
-// only the tokens and the output of graphs are kept.
+// The mode messages needs the tokens of inner graphs, which a server only sends with the frames of subgraphs. Only
+// tokens and custom output are kept from these frames.
 func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -70,7 +70,7 @@ func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
 			t.Fatal(tr.Err)
 		}
 		if got := strings.Contains(string(a.Bodies(routeStart)[0]), `"stream_subgraphs":true`); got != tt.asked {
-			t.Errorf("%s: subgraphs are asked for: %v", tt.modes, got)
+			t.Errorf("%s: subgraphs requested: %v", tt.modes, got)
 		}
 		if !tt.asked {
 			continue
@@ -82,7 +82,7 @@ func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
 			kept = append(kept, string(ev.Kind))
 		}
 		if !slices.Equal(kept, tt.kept) {
-			t.Errorf("%s: %s are kept, want %s", tt.modes, kept, tt.kept)
+			t.Errorf("%s: kept %s, want %s", tt.modes, kept, tt.kept)
 		}
 	}
 }

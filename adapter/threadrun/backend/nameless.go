@@ -8,12 +8,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// questionIDs gives questions that are read at the end of a run the ids with which they were reported. A question
-// without an id from the server is the one with the same value in a frame. If no frame had it, it is the run's next
-// question.
+// questionIDs assigns the reported ids to questions that are read at the end of a run. A question without an id from
+// the server is matched by its value to one from a frame. If no frame had that value, it is the next question of the
+// run.
 type questionIDs struct {
 	run  string
-	told []mapping.Interrupt // those without an own id that were not found again yet
+	told []mapping.Interrupt // questions without a server id that are not matched yet
 	next int
 }
 
@@ -36,7 +36,8 @@ func (n *questionIDs) id(w interruptWire) string {
 	return id
 }
 
-// toNameless returns an answer for the server. If it names a question without an id there, that is only the value.
+// toNameless returns an answer in the form for the server. If the server has no id for the answered question, that is
+// only the value.
 func toNameless(answer json.RawMessage, open []mapping.Interrupt) json.RawMessage {
 	for _, q := range open {
 		if value := rawjson.Get(answer, q.ID); q.Nameless && value != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionsWithoutIDs checks that questions without ids have the same ids in the event that asks and in the
-// outcome, wherever the process dies.
+// TestQuestionsWithoutIDs checks that questions without ids have the same ids in their event and in the outcome, even
+// if the process dies after any event.
 func TestQuestionsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.NamelessPlay()
@@ -32,7 +32,7 @@ func TestQuestionsWithoutIDs(t *testing.T) {
 				next := task
 				next.InDoubt, next.After, next.Link = true, died.Events, linkOf(died)
 				if tr := adaptertest.Collect(within(t), b, next, 0); tr.Err != nil || cmp.Diff(ids(asked(whole)), ids(asked(tr))) != "" {
-					t.Errorf("it died behind event %d: %v, %s, want %s", n, tr.Err, asked(tr), asked(whole))
+					t.Errorf("died after event %d: %v, %s, want %s", n, tr.Err, asked(tr), asked(whole))
 				}
 				if ev.WithEnd {
 					break
@@ -65,7 +65,7 @@ func ids(asked []string) []string {
 }
 
 // TestNamerFindsQuestionsByTheirValues checks that questions without ids are matched by value, in any order and form of
-// a state. One that was in no frame is a new one.
+// a state. A question that was in no frame is new.
 func TestNamerFindsQuestionsByTheirValues(t *testing.T) {
 	t.Parallel()
 	task := adaptertest.NewTask(nil)
@@ -87,7 +87,7 @@ func TestNamerFindsQuestionsByTheirValues(t *testing.T) {
 	}
 }
 
-// TestAnswerToAQuestionWithoutAnID checks that a server without ids receives none, even for an empty answer.
+// TestAnswerToAQuestionWithoutAnID checks that a server without ids never receives an id, even with an empty answer.
 func TestAnswerToAQuestionWithoutAnID(t *testing.T) {
 	t.Parallel()
 	nameless, own := mapping.Interrupt{ID: "a", Nameless: true}, mapping.Interrupt{ID: "a"}
@@ -102,13 +102,13 @@ func TestAnswerToAQuestionWithoutAnID(t *testing.T) {
 		task := adaptertest.NewTask(nil)
 		task.Run.Options.Resume, task.Run.Options.Asked = json.RawMessage(c.answer), []mapping.Interrupt{c.asked}
 		if got := string(requests{&job{t: &task}}.answer()); got != c.told {
-			t.Errorf("%s to %+v is told as %s, want %s", c.answer, c.asked, got, c.told)
+			t.Errorf("%s to %+v is sent as %s, want %s", c.answer, c.asked, got, c.told)
 		}
 	}
 }
 
-// TestQuestionOfAPlainServer checks that a question is yielded once in an event and ends the run, in every form of the
-// server.
+// TestQuestionOfAPlainServer checks that a question is yielded once in an event and ends the run, for every kind of
+// plain server.
 func TestQuestionOfAPlainServer(t *testing.T) {
 	t.Parallel()
 	const frame = `event: updates` + "\n" + `data: {"__interrupt__":[{"value":"Which?"}]}` + "\n\n"

@@ -8,8 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Agents in Python write NaN and Infinity in frames and answers. They become null, and the run does not fail because of
-// them.
+// Agents in Python write NaN and Infinity in frames and responses. They are read as null and do not fail the run.
 func TestNaNOfAGraphIsNull(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]adaptertest.ThreadPlay{"the stream tells the end": adaptertest.ChatPlay(), "the state does": shortPlay(func(*adaptertest.ThreadPlay) {})} {

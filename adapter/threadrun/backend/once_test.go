@@ -15,13 +15,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateGateway is a gateway to an agent. It answers a request for a run before the agent has it, like a gateway whose
-// connection breaks, and forwards it later.
+// lateGateway is a gateway to an agent. It responds to a request for a run before the agent has received it, like a
+// gateway whose connection breaks, and forwards the request later.
 type lateGateway struct {
 	agent  http.Handler
 	starts string // end of the path of a request for a run
 	answer int    // status; 0 breaks the connection
-	after  int    // number of requests for runs that pass first
+	after  int    // number of requests for runs that are forwarded at once
 
 	mu    sync.Mutex
 	posts int
@@ -44,7 +44,7 @@ func (p *lateGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(p.answer)
 }
 
-// passes counts a request for a run. Requests after the late one pass at once.
+// passes counts a request for a run. Requests after the late one are forwarded at once.
 func (p *lateGateway) passes() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func before(t *testing.T, h http.Handler) *backend {
 	return b.(*backend)
 }
 
-// wantOnce checks that the outcome is unknown, and that a late request is executed once.
+// wantOnce checks that the outcome is unknown and that the late request is executed once.
 func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() int, want int) {
 	t.Helper()
 	p.arrive()
@@ -76,12 +76,12 @@ func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() in
 		t.Errorf("error %v, %d requests, %d runs; want %d of each", tr.Err, p.posts, work(), want)
 	}
 	if text := mapping.Classify(tr.Err).Message; !strings.Contains(text, "It was not told again") || !strings.Contains(text, "then start a new run") {
-		t.Errorf("the text does not say what to do: %s", text)
+		t.Errorf("the message has no advice: %s", text)
 	}
 }
 
-// TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay covers an agent that does not list the run of an unanswered request
-// and executes it later (INV4).
+// TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay covers an agent that does not list the run of a request without a
+// response and executes it later (INV4).
 func TestRunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	t.Parallel()
 	seeded := adaptertest.NewTask(nil)
@@ -215,9 +215,9 @@ func TestPlainRunIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestThreadIsMadeAgain checks that an unanswered request to create a thread is sent again, which is safe because the
-// bridge chooses its id.
-func TestThreadIsMadeAgain(t *testing.T) {
+// TestThreadCreationIsRepeated checks that a request to create a thread is repeated if it got no response. That is safe
+// because the bridge chooses the id.
+func TestThreadCreationIsRepeated(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]adaptertest.Canned{"the connection breaks": {Times: 1}, "a gateway says 504": {Status: 504, Times: 1}} {
 		a := playing(adaptertest.ChatPlay())
@@ -229,9 +229,9 @@ func TestThreadIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestStateIsNotGivenTwice checks that a state update is not sent again after a gateway's answer, because the agent may
-// have applied it.
-func TestStateIsNotGivenTwice(t *testing.T) {
+// TestStateUpdateIsNotRepeated checks that a state update is not sent again after a gateway's response, because the
+// agent may have applied it.
+func TestStateUpdateIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	b := before(t, a)

@@ -14,10 +14,10 @@ func asks(st stateWire) bool {
 	return len(questions(st, interruptWire.id, func(string) bool { return true })) > 0
 }
 
-// questions returns the open questions of a state, with the state tasks that ask. LangGraph keeps an answered question
-// in the state while other questions of the same superstep are open (prepare_state_snapshot in pregel). Then next no
-// longer names the node of its state task, or, if several tasks are of one node (Send), names it less often. For such a
-// node, asked reports which questions are open, by the ids that id returns.
+// questions returns the open questions of a state with the state tasks that ask them. LangGraph keeps an answered
+// question in the state while other questions of the same superstep are open (prepare_state_snapshot in pregel). In
+// that case next no longer names the node of the question's task, or names it less often if the node has several tasks
+// (Send). For such a node, asked reports which questions are open, by the ids that id returns.
 func questions(st stateWire, id func(interruptWire) string, asked func(id string) bool) []mapping.Interrupt {
 	var tasks []taskWire
 	if json.Unmarshal(st.Tasks, &tasks) != nil {
@@ -35,8 +35,8 @@ func questions(st stateWire, id func(interruptWire) string, asked func(id string
 	return list
 }
 
-// comeNext counts the state tasks of a node that ask, and how often the node comes next. Without that information, none
-// of the tasks counts as done.
+// comeNext counts the tasks of a node that ask, and how often the node is in next. If next is missing, none of the
+// tasks counts as done.
 func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 	for _, t := range tasks {
 		if t.Name == node && len(t.Interrupts) > 0 {
@@ -54,8 +54,8 @@ func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 	return come, all
 }
 
-// open returns the open questions of the state at the end of the run. A frame of the graph that asks has its namespace;
-// the state only has that of a graph around it.
+// open returns the open questions of the state at the end of the run. Their namespaces come from frames of the graphs
+// that asked them, because the state only has the namespaces of enclosing graphs.
 func (o *outcome) open(st stateWire) []mapping.Interrupt {
 	list := questions(st, o.frames.questionIDs().id, o.isOpen)
 	for i := range list {
@@ -64,7 +64,7 @@ func (o *outcome) open(st stateWire) []mapping.Interrupt {
 	return list
 }
 
-// isOpen reports whether a question is open by information besides the state: the run has asked it, or it was open
+// isOpen reports whether a question is open according to the events of the run: the run has asked it, or it was open
 // before and the run did not answer it.
 func (o *outcome) isOpen(id string) bool {
 	is := func(q mapping.Interrupt) bool { return q.ID == id }

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestQuestionsThatWereAnsweredAreNotOpen covers answered questions, which LangGraph keeps in the state while others of
-// the same superstep are open, even in later runs.
+// TestQuestionsThatWereAnsweredAreNotOpen covers answered questions, which LangGraph keeps in the state while other
+// questions of the superstep are open, even in later runs.
 func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	t.Parallel()
 	task := func(node, id string) string {
@@ -71,8 +71,8 @@ func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	}
 }
 
-// TestTheNodesThatAreLeft covers checkpoint frames, which name all nodes of a superstep, and states, which name the
-// unfinished ones.
+// TestTheNodesThatAreLeft covers checkpoint frames, which name all nodes of a superstep, and states, which name only
+// the unfinished ones.
 func TestTheNodesThatAreLeft(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.AskPlay()
@@ -86,6 +86,6 @@ func TestTheNodesThatAreLeft(t *testing.T) {
 		}
 	}
 	if got := strings.Join(next, " "); got != "ask" {
-		t.Errorf("what comes next is %q, want ask", got)
+		t.Errorf("next is %q, want ask", got)
 	}
 }

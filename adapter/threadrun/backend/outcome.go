@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// outcome determines how a run ended and yields its end. It uses the state, and in doubt asks for the run itself. If
-// the stream was complete, nothing is requested.
+// outcome determines how a run ended and yields its end. If the stream was complete, it requests nothing. Otherwise it
+// reads the state and, in doubt, the run itself.
 type outcome struct {
 	*job
 	names  *names
@@ -28,8 +28,8 @@ const (
 	wasCancelled
 )
 
-// wasTold reports whether the stream was read completely and showed the end of the run. If frames may have been missed,
-// the server is asked.
+// wasTold reports whether the stream was read completely and showed the end of the run. It returns false if frames may
+// have been missed.
 func (o *outcome) wasTold() bool {
 	return o.frames.told.complete() && !o.stream.rejoined && o.link.RemoteRun != ""
 }
@@ -42,8 +42,8 @@ func (o *outcome) tellAsTold() error {
 	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: head})
 }
 
-// verdict returns the state of the run according to the thread's state, or to its own status. The error of a failed run
-// is a runError.
+// verdict returns the state of the run according to the thread's state or the status of the run. The error of a failed
+// run is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
 	open := asks(st)
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open || o.target.bare && o.stopsAtNodes()) {
@@ -80,7 +80,7 @@ func (o *outcome) stopsAtNodes() bool {
 	return len(o.t.Run.Options.InterruptBefore)+len(o.t.Run.Options.InterruptAfter) > 0
 }
 
-// ours reports whether the upstream run created the state. The states of a bare server do not name their runs, but its
+// ours reports whether the upstream run created the state. A bare server does not name the runs of its states, but its
 // threads belong to the bridge.
 func (o *outcome) ours(st stateWire) bool {
 	var meta checkpointMeta
@@ -91,10 +91,10 @@ func (o *outcome) ours(st stateWire) bool {
 	return meta.RunID == o.link.RemoteRun
 }
 
-// oddEnd returns the error of a run with an unknown status whose state shows no end.
+// oddEnd returns the error for a run with an unknown status whose state shows no end.
 func (o *outcome) oddEnd(status string) error {
-	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
-		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
+	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and reports the status %q, "+
+		"which does not show how the run ended, and neither does its state. Check what the agent has done, then start a new run.",
 		o.b.up.Name, o.b.http.to.Excerpt(status, 40))
 }
 
@@ -115,8 +115,8 @@ func (o *outcome) fetchRun() (runWire, error) {
 	return run, err
 }
 
-// saidNothing reports whether a lockstep run did a step without any output. That does not count as a step, and the next
-// one is requested at once.
+// saidNothing reports whether a lockstep run made a step without output. Such a step does not count, and the next one
+// is requested at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
 	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && !asks(st)
 }
@@ -165,9 +165,9 @@ func (o *outcome) decide(st stateWire, how verdict, open []mapping.Interrupt) ma
 	return mapping.Outcome{Status: mapping.RunSuccess}
 }
 
-// settleState yields the state that was read if the frames may have been incomplete. That is so for a server without
-// checkpoints frames, for one that stopped at a node (it does not send the checkpoint there), if some state tasks are
-// done while others ask, or after a broken stream.
+// settleState yields the state that was read if the frames may be incomplete. They may be incomplete if the server
+// sends no checkpoints frames, if the run stopped at a node (servers do not send that checkpoint), if some state tasks
+// are done while others ask, or after a broken stream.
 func (o *outcome) settleState(st stateWire) error {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)

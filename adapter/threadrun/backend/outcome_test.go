@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestUnknownStatus checks that an undocumented status is ignored. If the state shows the end of the run, that counts.
-// Otherwise the outcome is unknown.
+// TestUnknownStatus checks that an undocumented status is ignored. If the state does not show the end of the run, the
+// outcome is unknown.
 func TestUnknownStatus(t *testing.T) {
 	t.Parallel()
 	whole := adaptertest.ChatPlay()
@@ -37,14 +37,14 @@ func TestUnknownStatus(t *testing.T) {
 				t.Errorf("outcome %+v, error %v", tr.End(), tr.Err)
 			}
 			if c.code != "" && (tr.Err == nil || !strings.Contains(tr.Err.Error(), `"sleeping"`)) {
-				t.Errorf("the error names no status: %v", tr.Err)
+				t.Errorf("the error does not name the status: %v", tr.Err)
 			}
 		})
 	}
 }
 
-// Runs of LangGraph's server for JavaScript lack the error of a failure. The thread's state has it.
-func TestFailureIsReadFromTheStateWhereTheStreamDidNotTellIt(t *testing.T) {
+// LangGraph's JavaScript server does not report the error with a failed run, but in the thread's state.
+func TestFailureIsReadFromTheState(t *testing.T) {
 	t.Parallel()
 	failed := adaptertest.FailPlay()
 	text := `"RangeError: the agent failed on purpose"`
@@ -52,8 +52,8 @@ func TestFailureIsReadFromTheStateWhereTheStreamDidNotTellIt(t *testing.T) {
 		"a text":           {text, "", "RangeError: the agent failed on purpose"},
 		"a name with it":   {`"{\"message\":\"out of range\",\"name\":\"RangeError\"}"`, "RangeError", "out of range"},
 		"JSON without any": {`"{\"a\":1}"`, "", `{"a":1}`},
-		"no text":          {`{"a":1}`, "", `Agent "agent" ended the run in error and did not say why.`},
-		"nothing":          {`null`, "", `Agent "agent" ended the run in error and did not say why.`},
+		"no text":          {`{"a":1}`, "", `Agent "agent" ended the run with an error and gave no reason.`},
+		"nothing":          {`null`, "", `Agent "agent" ended the run with an error and gave no reason.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

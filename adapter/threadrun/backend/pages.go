@@ -5,7 +5,7 @@ import "github.com/apbridge/apbridge/adapter/upstream"
 const (
 	// pageLimit is the page size that the backend requests. Aegra refuses more than 100.
 	pageLimit = 100
-	// maxPages bounds an endless list.
+	// maxPages limits the length of an endless list.
 	maxPages = 100
 )
 
@@ -32,9 +32,9 @@ func pages[T any](page func(offset, limit int) ([]T, error), id func(T) string) 
 	return list, nil
 }
 
-// nextPage reads one page. Version 1.4.6 of the JavaScript server treats the limit of its list of runs as the end of
-// the page, and so has nothing after the first 100. An empty page is requested once more in that way. If a server
-// refuses the larger limit, its list has ended.
+// nextPage reads one page. For its list of runs, version 1.4.6 of the JavaScript server treats the limit as the end
+// position of the page, so pages after the first 100 runs are empty. So an empty page is requested once more with the
+// limit as its end position. If a server refuses that larger limit, its list has ended.
 func nextPage[T any](offset int, page func(offset, limit int) ([]T, error)) ([]T, error) {
 	next, err := page(offset, pageLimit)
 	if err != nil || len(next) > 0 || offset == 0 {

@@ -6,20 +6,20 @@ import "fmt"
 type phase int
 
 const (
-	locating   phase = iota // the graph, or the agent of an Agent Protocol server, is determined
-	pickingUp               // a run that an earlier call of Run began is searched for
-	preparing               // the upstream thread is brought to our state
-	making                  // the thread is created separately, because the run's request did not create it
-	replacing               // a new thread replaces one that the server lost
-	starting                // the run's request is sent
-	continuing              // the request for the run's next step is sent
-	reading                 // frames of an open stream are read
-	rejoining               // the stream is reopened after the last frame
-	asking                  // the state of the run is requested after its stream has closed
-	searching               // a run whose request was not answered is searched for
-	waiting                 // the result of a run is waited for
-	failing                 // the state after a failed run is recorded
-	ended                   // the end was yielded
+	locating   phase = iota // determines the graph, or the agent of an Agent Protocol server
+	pickingUp               // searches for a run that an earlier call of Run began
+	preparing               // brings the upstream thread to our state
+	making                  // creates the thread separately, because the run's request did not create it
+	replacing               // replaces a thread that the server lost
+	starting                // sends the request for the run
+	continuing              // sends the request for the run's next step
+	reading                 // reads frames of an open stream
+	rejoining               // reopens the stream after the last frame
+	asking                  // requests the state of the run after its stream has closed
+	searching               // searches for a run whose request got no response
+	waiting                 // waits for the result of a run
+	failing                 // records the state after a failed run
+	ended                   // the end has been yielded
 )
 
 var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "replacing", "starting", "continuing", "reading",
@@ -27,7 +27,7 @@ var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "r
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases lists the phases that may follow each. An error ends a drive in any of them.
+// phases maps each phase to its possible successors. An error in any phase ends the drive.
 type phases map[phase][]phase
 
 // graphPhases is for LangGraph servers. The searches for runs are part of the phases that need them. A phase returns to
@@ -59,12 +59,12 @@ var plainPhases = phases{
 	ended:     {},
 }
 
-// mayFollow reports an error unless to may follow from.
+// mayFollow returns an error unless to is a successor of from.
 func (p phases) mayFollow(from, to phase) error {
 	for _, next := range p[from] {
 		if next == to {
 			return nil
 		}
 	}
-	return fmt.Errorf("a drive cannot go from %s to %s", from, to)
+	return fmt.Errorf("a drive cannot move from %s to %s", from, to)
 }

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// walk runs tasks one after the other and returns the phases of the last run. Each task is derived from the previous
-// run's events.
+// walk runs tasks in sequence and returns the phases of the last run. Each task is derived from the events of the
+// previous run.
 func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter.Assignment) (list []string) {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
@@ -35,7 +35,7 @@ func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter
 	list = []string{locating.String()}
 	for _, entry := range logs.TakeAll() {
 		if from := entry.ContextMap()["from"]; from != list[len(list)-1] {
-			t.Fatalf("it left %v behind %v", from, list)
+			t.Fatalf("the run left phase %v after %v", from, list)
 		}
 		list = append(list, entry.ContextMap()["to"].(string))
 	}
@@ -44,7 +44,7 @@ func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter
 
 func first(adaptertest.Trace) adapter.Assignment { return adaptertest.NewTask(nil) }
 
-// stepwise returns a lockstep run at its first or its next step.
+// stepwise returns a lockstep run at its first or next step.
 func stepwise(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.OneStep = true
@@ -54,14 +54,14 @@ func stepwise(before adaptertest.Trace) adapter.Assignment {
 	return task
 }
 
-// again returns a run whose process died after its request.
+// again returns a run whose process died after it had sent the request.
 func again(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.InDoubt, task.After, task.Link = true, before.Events, linkOf(before)
 	return task
 }
 
-// follow returns another run on a thread, on whose state both sides agree unless it is forked.
+// follow returns another run on a thread. Both sides agree on the state unless the run is forked.
 func follow(agreed bool) func(adaptertest.Trace) adapter.Assignment {
 	return func(before adaptertest.Trace) adapter.Assignment {
 		task := then(before, "again")
@@ -104,7 +104,7 @@ func canned(a *adaptertest.ThreadAgent, route string, c adaptertest.Canned) *ada
 	return a
 }
 
-// nameless removes the id of the created run from all answers.
+// nameless removes the id of the created run from all responses.
 type nameless struct{ http.Handler }
 
 func (n nameless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func plainRoutes() []walked {
 	}
 }
 
-// TestPhases checks the phases of runs, and that these runs use every transition of the tables.
+// TestPhases checks the phases of runs, and that these runs cover every transition in the tables.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestPhasesOutOfOrder checks that a transition outside of the table ends the run as an internal error.
+// TestPhasesOutOfOrder checks that a transition that is not in the table ends the run with an internal error.
 func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := scripted(t, playing(adaptertest.ChatPlay())).(*backend)

@@ -8,18 +8,18 @@ import (
 type progress struct {
 	lastID      string // newest SSE id
 	resumed     resumed
-	frames      int  // new ones since the stream was opened
+	frames      int  // new frames since the stream was opened
 	over        bool // the server announced the end of the stream
-	worked      bool // frames were read that must not be logged twice
+	worked      bool // frames that must not be logged twice have been read
 	ending      ending
 	checkpoints int  // state events of the root that made a checkpoint
-	step        int  // that of the newest checkpoint
+	step        int  // the step of the newest checkpoint
 	next        int  // the number of state tasks after it
 	outputs     int  // root updates that were not empty
 	paused      bool // the graph stopped before or after a node, as requested
 	asked       []mapping.Interrupt
 	held        []mapping.Event // yielded with the end
-	failed      *errorWire      // the error in the stream; nil if none, or if the run continued after it
+	failed      *errorWire      // the error in the stream; nil if there was none or the run continued after it
 }
 
 // ending grades how well the frames show the end of their run.
@@ -27,8 +27,8 @@ type ending int
 
 const (
 	endUntold ending = iota
-	endTold          // the newest frames are those of an end: nothing comes next, or a question
-	endProven        // also, the newest state of the root has no further tasks, and no frame followed it
+	endTold          // the newest frames look like an end: no next tasks, or a question
+	endProven        // in addition, the newest root state has no further tasks and no frame followed it
 )
 
 // forget discards the progress of the previous upstream run. Debug frames may still name its last step.
@@ -49,13 +49,13 @@ func (p *progress) checkpoint(step, next int, byGraph bool) {
 	}
 }
 
-// tellEnd records a frame that comes at the end of a run.
+// tellEnd records a frame that is sent at the end of a run.
 func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
 
-// fail records an error frame. It shows an end, whatever the newest state has next.
+// fail records an error frame, which shows an end even if the newest state has next tasks.
 func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endTold }
 
-// wentOn records a frame after an error frame: the server retries the attempt.
+// wentOn records a frame after an error frame, which means that the server retries the attempt.
 func (p *progress) wentOn() {
 	if p.failed != nil {
 		p.failed, p.ending = nil, endUntold
@@ -74,7 +74,7 @@ func (p *progress) cut() bool {
 // frames cannot resume.
 func (p *progress) resumable() bool { return p.lastID != "" || !p.worked }
 
-// open records that a stream is read, after the frame with this id, or from the start for "".
+// open records that a stream is read after the frame with this id, or from the start if it is "".
 func (p *progress) open(after string) {
 	p.frames, p.over = 0, false
 	p.resumed.begin(after)
@@ -89,13 +89,12 @@ func (p *progress) read(id string) {
 	}
 }
 
-// complete reports whether the frames show the end without doubt: the newest state has nothing after it, and there is
-// no question.
+// complete reports whether the frames prove the end: the newest state has no next tasks, and there is no question.
 func (p *progress) complete() bool {
 	return p.ending == endProven && !p.paused && len(p.asked) == 0 && p.failed == nil
 }
 
-// note records what the end of the run needs of a logged event.
+// note records the information in a logged event that the end of the run needs.
 func (p *progress) note(ev mapping.Event) {
 	if id := ev.Head.UpstreamID; id != "" {
 		p.lastID = id

@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// question handles the value of __interrupt__. It is yielded when the run has ended, because a client may answer at
-// once, while the rest of its superstep is still running. An empty list means that the graph stopped before or after a
-// node, as the client requested.
+// question handles the value of __interrupt__. The question is yielded when the run has ended, because a client may
+// answer at once, while the rest of the superstep is still running. An empty list means that the graph stopped before
+// or after a node, as the client requested.
 func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	var list []interruptWire
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -62,8 +62,8 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 	}
 }
 
-// noteWithin records which graph asks which question. The frame of the graph that asks precedes those of the graphs
-// around it.
+// noteWithin records which graph asks which question. The frame of the asking graph precedes those of the enclosing
+// graphs.
 func (tr *translator) noteWithin(ns []string, data json.RawMessage) {
 	var frame struct {
 		Asked []interruptWire `json:"__interrupt__"`
@@ -78,10 +78,10 @@ func (tr *translator) noteWithin(ns []string, data json.RawMessage) {
 	}
 }
 
-// keepBack holds an event back until the run has ended. Clients leave at a frame with __interrupt__ (RemoteGraph also
-// at one of a subgraph) and continue at once.
+// keepBack holds an event back until the run has ended, because clients stop reading at a frame with __interrupt__
+// (RemoteGraph also at one from a subgraph) and continue the thread at once.
 func (tr *translator) keepBack(ev mapping.Event) {
-	ev.Head.UpstreamID, ev.WithEnd = "", true // a broken stream is reopened after the logged frames
+	ev.Head.UpstreamID, ev.WithEnd = "", true // without an id, so that a broken stream is reopened after the logged frames
 	tr.told.held = append(tr.told.held, ev)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The tests of this file run against a real LangGraph server with the graphs of .e2e/langgraph; APBRIDGE_E2E_LANGGRAPH
+// The tests in this file run against a real LangGraph server with the graphs of .e2e/langgraph. APBRIDGE_E2E_LANGGRAPH
 // is its URL.
 
 const realPatience = 4 * time.Minute
@@ -52,7 +52,7 @@ func say(text string) adapter.Assignment {
 	return task
 }
 
-// then returns another run on the thread of an earlier one.
+// then returns another run on the thread of an earlier run.
 func then(tr adaptertest.Trace, text string) adapter.Assignment {
 	task := say(text)
 	task.Link = linkOf(tr)
@@ -146,7 +146,7 @@ func TestRealChat(t *testing.T) {
 	wantSuccess(t, again)
 	wantTexts(t, texts(t, again), "one", "planning", "you said: one", "two", "planning", "you said: two")
 	if first := again.Events[0]; first.Kind != mapping.KindLinked {
-		t.Errorf("the thread was not known again: %+v", first)
+		t.Errorf("the thread was not recognised: %+v", first)
 	}
 	if a, b := linkOf(tr), linkOf(again); a.Remote != b.Remote || !a.Agreed() || !b.Agreed() || a.RemoteMark == b.RemoteMark {
 		t.Errorf("links %+v and %+v", a, b)
@@ -307,7 +307,7 @@ func TestRealPickUp(t *testing.T) {
 	task := say("900")
 	first := adaptertest.Collect(ctx, b, task, 12)
 	if len(first.Outputs()) == 0 {
-		t.Fatalf("nothing happened in %d events", len(first.Events))
+		t.Fatalf("no progress in %d events", len(first.Events))
 	}
 	task.After, task.Link, task.InDoubt = first.Events, linkOf(first), true
 	rest := adaptertest.Collect(ctx, b, task, 0)
@@ -359,8 +359,8 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")
 }
 
-// Runs of another client on a thread that a run of ours created are not ours, even if the server copies our metadata to
-// them.
+// If a run of ours created a thread, runs of other clients on it are not ours, even if the server copies our metadata
+// to them.
 func TestRealForeignRun(t *testing.T) {
 	t.Parallel()
 	b, ctx := real(t, "chat")
@@ -374,16 +374,16 @@ func TestRealForeignRun(t *testing.T) {
 	all, err := b.runs.list(ctx, link.Remote)
 	list := slices.DeleteFunc(all, func(r runWire) bool { return r.ours() == "" })
 	if err != nil || len(list) != 1 || list[0].ID != link.RemoteRun {
-		t.Errorf("our runs there: %+v, %v, want %s alone", list, err, link.RemoteRun)
+		t.Errorf("our runs: %+v, %v, want only %s", list, err, link.RemoteRun)
 	}
 	again := adaptertest.Collect(ctx, b, then(tr, "two"), 0)
 	wantSuccess(t, again)
 	if first := again.Events[0]; first.Head.Checkpoint == nil || first.Head.Checkpoint.Source != "upstream" {
-		t.Errorf("first event %+v, want what the other run made", first)
+		t.Errorf("first event %+v, want the state of the other run", first)
 	}
 }
 
-// Agreement can be determined from the values, since frames and the state contain the same.
+// Agreement can be determined from the values, because frames and states contain the same values.
 func TestRealValuesAreTheSame(t *testing.T) {
 	t.Parallel()
 	for _, graph := range []string{"chat", "files", "nested", "slow"} {
@@ -398,7 +398,7 @@ func TestRealValuesAreTheSame(t *testing.T) {
 		}
 		st, err := b.head(ctx, linkOf(tr).Remote)
 		if err != nil || !rawjson.Equal(last, st.Values) {
-			t.Errorf("%s: told %s, read %s, %v", graph, last, st.Values, err)
+			t.Errorf("%s: streamed %s, read %s, %v", graph, last, st.Values, err)
 		}
 	}
 }

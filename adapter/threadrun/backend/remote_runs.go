@@ -12,7 +12,7 @@ import (
 // remoteRuns lists and cancels the runs of a server's threads.
 type remoteRuns struct{ http *client }
 
-// list lists the runs of an upstream thread. Runs of others have no mark of ours.
+// list returns the runs of an upstream thread. Runs of other clients do not have our mark.
 func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) {
 	list, err := pages(func(offset, limit int) (page []runWire, err error) {
 		q := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -25,8 +25,8 @@ func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) 
 	return list, err
 }
 
-// unmark removes our mark from runs of others that inherited it from the run that created the thread. That is the
-// oldest run with the mark.
+// unmark removes our mark from runs of other clients that inherited it from the run that created the thread, which is
+// the oldest run with the mark.
 func unmark(list []runWire) {
 	var maker *runWire
 	for i, r := range list {

@@ -13,22 +13,22 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// streamModes are requested in every run. values and checkpoints are the state, updates the steps, messages-tuple the
-// tokens. tasks shows early that more work follows.
+// streamModes are requested in every run. The state is in values and checkpoints, the steps in updates, the tokens in
+// messages-tuple. The mode tasks shows early that more work follows.
 var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
 
 // furtherModes are passed on if the client requested them. The mode messages is not, because the face derives it from
 // the tokens.
 var furtherModes = []string{"events", "debug", "tools"}
 
-// ownKeys are entries of config.configurable that the bridge sets, or that name objects of the bridge. The agent's
+// ownKeys lists the entries of config.configurable that the bridge sets or that name the bridge's objects. The agent's
 // server has its own values for those.
 var ownKeys = []string{rule.BridgeMember, "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
-// requests writes the bodies of the requests for a run.
+// requests builds the bodies of the requests for a run.
 type requests struct{ *job }
 
-// first is the body that starts the run upstream.
+// first returns the body that starts the run upstream.
 func (r requests) first() runCreate {
 	body := r.common(false)
 	if r.origin == threadComesWithRun {
@@ -48,8 +48,8 @@ func (r requests) nextStep() runCreate {
 	return body
 }
 
-// common returns the common part of first and nextStep. Resuming a broken stream requires that the run continues after
-// a disconnect, which is the default, and that the server keeps the frames, which must be requested.
+// common returns the common part of first and nextStep. A broken stream can only be resumed if the run continues after
+// a disconnect, which is the default, and if the server keeps the frames, which must be requested.
 func (r requests) common(next bool) runCreate {
 	o := &r.t.Run.Options
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
@@ -80,8 +80,8 @@ func (r requests) fill(body *runCreate) {
 	}
 }
 
-// answer returns the client's answer, without an id that the agent did not give. An answer that is falsy in JavaScript
-// is sent under the questions' ids; by itself the server refuses it as an empty command.
+// answer returns the client's answer, without an id that the agent did not give. A bare answer that is falsy in
+// JavaScript would be refused as an empty command, so it is sent by question id.
 func (r requests) answer() json.RawMessage {
 	open := r.t.Run.Options.Asked
 	value := orNull(toNameless(r.t.Run.Options.Resume, open))
@@ -100,11 +100,11 @@ func (r requests) answer() json.RawMessage {
 	return objectOf(byID)
 }
 
-// goOn requests the next step of a run that stopped after one. Additions to the state are sent as an update, because an
-// input would start the graph from its beginning.
+// goOn adds the request for the next step of a run that stopped after a step. Additions to the state are sent as an
+// update, because an input would restart the graph.
 func (r requests) goOn(body *runCreate) {
 	update := object(r.t.Graph.Update)
-	if words := r.words(); words != nil {
+	if words := r.stepMessages(); words != nil {
 		if update == nil {
 			update = map[string]json.RawMessage{}
 		}
@@ -116,8 +116,8 @@ func (r requests) goOn(body *runCreate) {
 	}
 }
 
-// words returns the client's text for the step as messages, or nil if it only asked to continue.
-func (r requests) words() json.RawMessage {
+// stepMessages returns the client's text for the step as messages, or nil if the client only asked to continue.
+func (r requests) stepMessages() json.RawMessage {
 	if r.t.StepText == nil {
 		return nil
 	}
@@ -137,8 +137,8 @@ func (r requests) questionOpen() bool {
 	return len(r.t.Run.Options.Asked) > 0 || r.t.State != nil && len(r.t.State.Interrupts()) > 0
 }
 
-// config returns the client's config without the bridge's names. recursion_limit is the smallest limit that was set.
-// Without one the agent uses its own: graphs may be bound to a limit, and servers have defaults.
+// config returns the client's config without the bridge's names. recursion_limit is the smallest limit that was set. If
+// none was set, the agent uses its own: graphs may be bound to a limit, and servers have defaults.
 func (r requests) config(next bool) json.RawMessage {
 	given := r.t.Run.Options.Config
 	if rawjson.Kind(given) != '{' {
@@ -155,8 +155,8 @@ func (r requests) config(next bool) json.RawMessage {
 	return config
 }
 
-// recursionLimit returns the limit that is sent to the agent, or 0 for none. For a limit that clients do not know, it
-// is one step higher, so that the bridge's own limit is reached first and named in the error (mayMake).
+// recursionLimit returns the limit that is sent to the agent, or 0 for none. If the limit is not known to clients, the
+// value is one step higher, so that the bridge's own limit is reached first and named in the error (mayMake).
 func (r requests) recursionLimit() int {
 	switch o := &r.t.Run.Options; {
 	case o.MaxSteps == 0 || o.LimitedBy == mapping.LimitedByRequest || o.LimitedBy == mapping.LimitedByAssistant:
@@ -172,12 +172,12 @@ func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage
 	if memory == nil || r.inContext() {
 		return made
 	}
-	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: rule.BridgeMember, Value: memory}) // it is an object, or nil
+	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: rule.BridgeMember, Value: memory}) // made is an object or nil
 	return made
 }
 
-// memory returns an object with the agent's part of the long-term store, or nil if there is none. A graph cannot ask
-// the bridge to write, so it needs a token to use the store.
+// memory returns an object with the agent's part of the long-term store, or nil if there is none. A graph needs a token
+// to use the store, because it cannot ask the bridge to write.
 func (r requests) memory() json.RawMessage {
 	given := r.t.Memory
 	if given.Store != nil && given.Store.Token == "" {
@@ -191,7 +191,7 @@ func (r requests) memory() json.RawMessage {
 		Store  *adapter.StoreAccess `json:"store,omitempty"`
 	}{append([]adapter.MemoryItem{}, given.Items...), given.Store})
 	if err != nil {
-		return nil // the value is not JSON, which the store does not have
+		return nil // not reached: the store only contains JSON
 	}
 	return object
 }
@@ -231,7 +231,7 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	return made
 }
 
-// originKey is the member of metadata in which the bridge, and earlier versions of this backend, record the origin of a
+// originKey is the metadata member in which the bridge, and earlier versions of this backend, record the origin of a
 // thread.
 const originKey = "apbridge"
 
@@ -239,14 +239,13 @@ const originKey = "apbridge"
 const (
 	runKey    = "apbridge_run_id"       // of a run: the id of the bridge's run
 	threadKey = "apbridge_thread_id"    // the id of the bridge's thread
-	firstKey  = "apbridge_first_run_id" // of a thread that a run's request created: the id of that run
+	firstKey  = "apbridge_first_run_id" // of a thread created by a run's request: the id of that run
 )
 
-// bridgeKeys are members of a run's metadata about the bridge's own agent.
+// bridgeKeys lists the members of a run's metadata that describe the bridge's own agent.
 var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 
-// metadata returns the run's metadata without the bridge's members about its own agent, and with the mark by which a
-// lost request is found.
+// metadata returns the run's metadata without bridgeKeys and with the mark by which a lost request is found.
 func (r requests) metadata() json.RawMessage {
 	given := r.t.Run.Metadata
 	if rawjson.Kind(given) != '{' {
@@ -266,11 +265,11 @@ func (r requests) metadata() json.RawMessage {
 	return meta
 }
 
-// originMost is the maximum number of members of the bridge's nested object. One with more belongs to a client.
+// originMost is the maximum number of members of the bridge's nested object. An object with more belongs to a client.
 const originMost = 16
 
-// flat replaces the bridge's nested object by flat members, since servers may refuse a nested value in the metadata of
-// a run (Aegra does).
+// flat replaces the bridge's nested object with flat members, because servers may refuse nested values in the metadata
+// of a run (Aegra does).
 func flat(origin json.RawMessage) []rawjson.Member {
 	if rawjson.Kind(origin) != '{' || rawjson.CountMembers(origin) > originMost {
 		return nil
@@ -287,7 +286,7 @@ func flat(origin json.RawMessage) []rawjson.Member {
 // newestMode is a stream mode that older servers do not know.
 const newestMode = "tools"
 
-// modes returns the stream modes of a run, without one that the server lacks.
+// modes returns the stream modes of a run, without the mode that the server lacks.
 func modes(asked []string, lacks string) []string {
 	list := slices.Clone(streamModes)
 	for _, mode := range furtherModes {
@@ -298,7 +297,8 @@ func modes(asked []string, lacks string) []string {
 	return list
 }
 
-// nodes returns a list of node names. All nodes are the string "*", since servers read ["*"] as a node of that name.
+// nodes returns a list of node names. All nodes are written as the string "*", because servers read ["*"] as a node of
+// that name.
 func nodes(names []string) json.RawMessage {
 	if len(names) == 0 {
 		return nil

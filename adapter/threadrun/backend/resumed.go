@@ -7,15 +7,15 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// resumed detects frames of a reopened stream that were read before. A server receives the newest id and should
-// continue after it. Some begin with that frame, some with the first frame or the oldest that they keep.
+// resumed detects frames of a reopened stream that were read before. The server receives the newest id and should
+// continue after it. Some servers begin with that frame, others with the first frame or the oldest one they keep.
 type resumed struct {
-	ids   []uint64 // hashes of the ids that were read, since a run may have a million
+	ids   []uint64 // hashes of the ids that were read, because a run may have a million
 	after string   // the id that the server received; "" for none
 	stand repetition
 }
 
-// repetition is the extent to which a stream repeats earlier frames.
+// repetition describes how a stream repeats earlier frames.
 type repetition int
 
 const (
@@ -44,7 +44,7 @@ func (r *resumed) begin(after string) {
 func (r *resumed) repeats(f sse.Event) bool {
 	switch r.stand {
 	case mayRepeat:
-		if f.ID == "" || f.Name == "metadata" { // metadata is not logged, and may come first anywhere
+		if f.ID == "" || f.Name == "metadata" { // metadata is not logged and may come first in any stream
 			return f.Name == "metadata"
 		}
 		if !slices.Contains(r.ids, hashOf(f.ID)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRepeatedFramesAreFound(t *testing.T) {
+func TestRepeatedFramesAreDetected(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ read, after, stream, want string }{
 		{"a b c", "c", "d e", "d e"},
@@ -55,8 +55,9 @@ func shortPlay(change func(*adaptertest.ThreadPlay)) adaptertest.ThreadPlay {
 	return p
 }
 
-// A successful run succeeds, and is not cancelled, however often its stream is reopened. No update is yielded twice.
-func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
+// A successful run succeeds and is not cancelled, no matter how often its stream is reopened. No update is yielded
+// twice.
+func TestSuccessfulRunWithoutAnEndInItsStream(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change       func(*adaptertest.ThreadPlay)
@@ -100,10 +101,10 @@ func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
 				t.Errorf("updates (-want +got):\n%s", diff)
 			}
 			if n := a.Calls(routeJoin); n != c.joins {
-				t.Errorf("the stream was gone back to %d times, want %d", n, c.joins)
+				t.Errorf("the stream was reopened %d times, want %d", n, c.joins)
 			}
 			if n := a.Calls(routeState); n < c.asked {
-				t.Errorf("the state was asked for %d times", n)
+				t.Errorf("the state was requested %d times", n)
 			}
 			if n := a.Calls(routeCancel); n != 0 {
 				t.Errorf("the run was cancelled %d times", n)
@@ -112,7 +113,7 @@ func TestSuccessfulRunWhoseStreamDoesNotTellTheEnd(t *testing.T) {
 	}
 }
 
-// A process that takes over a run recognises the logged frames.
+// A process that takes over a run recognises frames that were already logged.
 func TestRunTakenOverFromAServerThatRepeatsAllFrames(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]adaptertest.ThreadPlay{
@@ -131,7 +132,7 @@ func TestRunTakenOverFromAServerThatRepeatsAllFrames(t *testing.T) {
 				tr := adaptertest.Collect(within(t), b, again(died), 0)
 				both := adaptertest.Trace{Events: append(append([]mapping.Event{}, died.Events...), tr.Events...)}
 				if diff := cmp.Diff(outputs(whole), outputs(both)); diff != "" || tr.Err != nil {
-					t.Errorf("it died behind event %d: error %v, outputs (-want +got):\n%s", n, tr.Err, diff)
+					t.Errorf("died after event %d: error %v, outputs (-want +got):\n%s", n, tr.Err, diff)
 				}
 			}
 		})

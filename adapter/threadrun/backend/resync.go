@@ -8,11 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file recognises an upstream thread at the next run. A stream contains every state, but no checkpoint's id. The
-// state that is read names the run and step that created it, which is sufficient.
+// This file checks at the next run whether an upstream thread has changed. A stream contains every state but no
+// checkpoint ids. A state that is read from the thread names the run and step that created it, which is sufficient.
 
-// catchUp checks whether another client used the upstream thread since our last run there. Its changes are yielded
-// first, as a separate state.
+// catchUp checks whether another client has used the upstream thread since our last run there. If so, the changed state
+// is yielded first, as a separate state.
 func (th *thread) catchUp() error {
 	if !th.link.Agreed() {
 		return nil
@@ -34,7 +34,7 @@ func (th *thread) catchUp() error {
 }
 
 // agreed reports whether the upstream thread still has the state on which both sides agreed: the recorded checkpoint,
-// the one with the mark, or at least an equal state with nothing pending.
+// the checkpoint with the mark, or at least an equal state with nothing pending.
 func (th *thread) agreed(st stateWire) bool {
 	if th.link.RemoteMark == "" {
 		return st.head() == th.link.RemoteCheckpoint || st.head() == ""

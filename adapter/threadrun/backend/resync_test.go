@@ -27,7 +27,7 @@ func fold(t *testing.T, tr adaptertest.Trace) *state.Fold {
 	return f
 }
 
-func TestTheNextRunKnowsTheThreadAgain(t *testing.T) {
+func TestTheNextRunRecognisesTheThread(t *testing.T) {
 	t.Parallel()
 	ids := `"run_id":"{{run}}",`
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestTheNextRunKnowsTheThreadAgain(t *testing.T) {
 	}
 }
 
-// An end that a stream does not prove is requested.
+// If a stream does not prove the end of the run, the server is asked.
 func TestEndsThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	whole := adaptertest.ChatPlay()
@@ -93,7 +93,7 @@ func TestEndsThatAreAskedFor(t *testing.T) {
 			tr := run(t, a, adaptertest.NewTask(nil))
 			want := 1
 			if c.name == "no run id in the frames" {
-				want = 0 // it is in the header
+				want = 0 // the run is named in the header
 			}
 			if tr.Err != nil || tr.End() == nil || tr.End().Status != mapping.RunSuccess || a.Calls(routeState) != want {
 				t.Errorf("error %v, %d reads of the state, outcome %+v", tr.Err, a.Calls(routeState), tr.End())
@@ -112,7 +112,7 @@ func framesBut(frames []string, name string) []string {
 	return list
 }
 
-func TestTheRunMakesItsThread(t *testing.T) {
+func TestTheRunCreatesItsThread(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	task := adaptertest.NewTask(nil)
@@ -122,13 +122,13 @@ func TestTheRunMakesItsThread(t *testing.T) {
 	}
 	body := object(a.Bodies(routeStart)[0])
 	if string(body["if_not_exists"]) != `"create"` || a.Calls(routeThread) != 0 {
-		t.Errorf("if_not_exists %s, %d threads made before", body["if_not_exists"], a.Calls(routeThread))
+		t.Errorf("if_not_exists %s, %d threads created before", body["if_not_exists"], a.Calls(routeThread))
 	}
 	sameJSON(t, body["metadata"], `{"apbridge_run_id":"`+adaptertest.RunID+`","apbridge_task_id":"t","apbridge_thread_id":"`+adaptertest.ThreadID+`","apbridge_first_run_id":"`+adaptertest.RunID+`"}`)
 }
 
-// A server that needs the thread before its first run is recognised once.
-func TestServersThatDoNotMakeThreads(t *testing.T) {
+// A server that requires an existing thread is recognised once.
+func TestServersThatDoNotCreateThreads(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
 	a.NoCreate = true
@@ -143,11 +143,11 @@ func TestServersThatDoNotMakeThreads(t *testing.T) {
 		t.Errorf("%d threads, %d POSTs of runs", a.Calls(routeThread), a.Calls(routeStart))
 	}
 	if m := object(object(a.Bodies(routeStart)[1])["metadata"]); m[firstKey] != nil {
-		t.Errorf("a run on a thread that was there says where the thread comes from: %s", m)
+		t.Errorf("a run on an existing thread names the origin of the thread: %s", m)
 	}
 }
 
-// TestRunsOfOthers checks to whom upstream runs belong, by the marks of this version and earlier ones.
+// TestRunsOfOthers checks the owners of upstream runs according to marks of this and earlier versions.
 func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, metadata string) string {

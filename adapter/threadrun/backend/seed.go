@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// seed writes the whole local state into a new thread, as an update of the node that the client named as its author, so
-// that the graph continues after it. If the client named none, or one that the graph does not have, it is an update of
-// the node that leads to the end. If the server refuses the update, the state becomes part of the run's input.
+// seed writes the whole local state into a new thread as an update of a node. If the client named a node as the author
+// of the state, that node is used, so that the graph continues after it. Without such a node in the graph, the node
+// that leads to the end is used. If the server refuses the update, the state becomes part of the run's input.
 func (th *thread) seed() error {
 	if rawjson.CountMembers(th.t.Graph.Values) == 0 {
 		return nil
@@ -41,12 +41,12 @@ func refusedState(err error) bool {
 	return upstream.Status(err) != 0 && !upstream.MayHaveActed(err)
 }
 
-// seedByInput adds the state to the run's input. refused is the error of writing it.
+// seedByInput adds the state to the run's input. refused is the error from writing it.
 func (th *thread) seedByInput(refused error) error {
 	input, ok := seededInput(th.t.Graph.Values, th.t.Input.Raw)
 	if !ok {
 		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeIncompatibleState, Err: refused,
-			Message: fmt.Sprintf("The state of this thread cannot be given to agent %q: it refuses a state update, and the run's input cannot carry it.", th.b.up.Name)}
+			Message: fmt.Sprintf("The state of this thread cannot be sent to agent %q: it refuses a state update, and the state does not fit into the run's input.", th.b.up.Name)}
 	}
 	th.t.Input.Raw = input
 	return nil
@@ -71,7 +71,7 @@ func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
 	return raw, err == nil
 }
 
-// join appends lists and merges objects.
+// join concatenates two lists or merges two objects.
 func join(a, b json.RawMessage) (json.RawMessage, bool) {
 	var x, y []json.RawMessage
 	if json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x != nil && y != nil {

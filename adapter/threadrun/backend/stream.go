@@ -21,7 +21,7 @@ type stream struct {
 	frames   *translator
 	body     io.ReadCloser   // nil when none is open
 	events   *sse.Reader     // of the body
-	after    string          // the id after which it continues; "" for the start
+	after    string          // the id after which the stream continues; "" for the start
 	ctx      context.Context // of the newest stream
 	leave    context.CancelCauseFunc
 	rejoined bool // frames may have been missed
@@ -38,7 +38,7 @@ func (st *stream) open(method, path string, body any, lastID string) (*http.Resp
 	return resp, err
 }
 
-// hear sets the stream whose frames are read next.
+// hear sets the stream to read next.
 func (st *stream) hear(resp *http.Response) {
 	st.body, st.events = resp.Body, sse.NewReader(resp.Body, int(st.b.up.Limits.Event))
 }
@@ -89,7 +89,7 @@ func (st *stream) read() error {
 	}
 }
 
-// over interprets the end of the stream. It returns nil if the stream closed properly.
+// over interprets the end of the stream. It returns nil if the stream was closed properly.
 func (st *stream) over(w *endWaiter, err error) error {
 	if w.ended() {
 		st.frames.told.over = true
@@ -107,7 +107,7 @@ func (st *stream) handleFrame(w *endWaiter, f sse.Event) error {
 	if err := st.frames.frame(f); err != nil {
 		return err
 	}
-	ended := st.rejoined || st.frames.told.ending != endUntold // a reopened stream may never show it
+	ended := st.rejoined || st.frames.told.ending != endUntold // a reopened stream may never show the end
 	w.noted(ended)
 	if st.frames.told.over {
 		w.leaveSoon()
@@ -142,13 +142,13 @@ func (st *stream) unreadable(err error) error {
 
 // backoff counts how often a stream was reopened without a new frame.
 type backoff struct {
-	failures int    // consecutive failures of opening, reading or asking for the run
+	failures int    // consecutive failures to open or read a stream or to ask for the run
 	silences int    // consecutive streams without new frames
-	lastID   string // the newest SSE id of the previous time
+	lastID   string // the newest SSE id at the previous reopening
 }
 
-// nextPause returns the pause before the stream is reopened, or false after too many failures. A stream that closed
-// after a new frame is reopened at once.
+// nextPause returns the pause before the stream is reopened, or false after too many failures. If there was a new frame
+// before the stream closed, it is reopened at once.
 func (b *backoff) nextPause(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
 	if lastID != b.lastID {
 		b.failures, b.silences = 0, 0
@@ -176,7 +176,7 @@ func orSilent(err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("its stream closes while the run goes on")
+	return errors.New("its stream keeps closing although the run is active")
 }
 
 // stream opens an event stream. A non-empty lastID is sent as Last-Event-ID.

@@ -14,19 +14,19 @@ import (
 )
 
 // profileForked marks the link of a thread on which a run started from an older checkpoint. Version 1.4.6 of the
-// JavaScript server stores that checkpoint in the thread's configuration and starts every later run there, too, unless
-// the run names another.
+// JavaScript server stores that checkpoint in the thread's configuration and also starts every later run there, unless
+// the run names another checkpoint.
 const profileForked = "forked"
 
 // thread prepares the upstream thread of a run.
 type thread struct {
 	*job
 	names    *names
-	replaced bool // a new thread replaces one that was lost
+	replaced bool // this thread replaces one that was lost
 }
 
-// open ensures that an upstream thread has the state of our thread. It costs nothing for a new thread, which the run's
-// own request creates, and one read for a thread that was used before.
+// open ensures that the upstream thread has the state of our thread. It makes no call for a new thread that the run's
+// request creates, and one read for a thread that was used before.
 func (th *thread) open() error {
 	found, err := th.findFork()
 	switch {
@@ -41,12 +41,12 @@ func (th *thread) open() error {
 	return th.catchUp()
 }
 
-// fresh creates a separate thread for this run and writes our state into it. Its id is derived from the run's, so a
-// repeated creation after a lost answer creates one thread.
+// fresh creates a separate thread for this run and writes our state into it. Its id is derived from the run's id, so
+// that repeating the request after a lost response does not create a second thread.
 func (th *thread) fresh() error {
 	if th.t.Resume {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeIncompatibleState,
-			"The question of agent %q cannot be answered: the thread's state was changed after it was asked, so the agent's own thread no longer fits.", th.b.up.Name)
+			"The question of agent %q cannot be answered: the thread's state was changed after the question, so the agent's own thread no longer matches.", th.b.up.Name)
 	}
 	th.link = mapping.Link{Agent: th.t.Run.Agent, TaskID: th.link.TaskID, Remote: th.id()}
 	if th.mayComeWithRun() {
@@ -82,9 +82,10 @@ func (th *thread) makeFirst() error {
 	return th.make()
 }
 
-// mayComeWithRun reports whether the run's own request can create the thread (if_not_exists "create"). Servers then
-// copy the run's metadata to the thread and to every later run, so it must not contain anything specific to this run. A
-// state has to exist before the run, and the runs of a lockstep run could not be distinguished from those of others.
+// mayComeWithRun reports whether the run's request can create the thread (if_not_exists "create"). It cannot if there
+// is a state, which has to exist before the run. Servers copy the run's metadata to the thread and to every later run,
+// so it must not contain anything specific to this run. For the same reason, the upstream runs of a lockstep run could
+// not be distinguished from those of other clients.
 func (th *thread) mayComeWithRun() bool {
 	meta := th.t.Run.Metadata
 	if th.t.OneStep || th.b.separate.Load() || rawjson.CountMembers(th.t.Graph.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
@@ -101,7 +102,7 @@ func (th *thread) mayComeWithRun() bool {
 	return true
 }
 
-// create may be repeated if the thread may already exist, since the id is ours.
+// create creates the thread. It may be repeated, because the bridge chooses the id.
 func (th *thread) create(body threadCreate, made *threadWire) error {
 	err := th.b.http.writeJSON(th.ctx, http.MethodPost, "/threads", body, made)
 	if upstream.MayHaveActed(err) && th.ctx.Err() == nil {
@@ -110,7 +111,7 @@ func (th *thread) create(body threadCreate, made *threadWire) error {
 	return err
 }
 
-// id returns the id of a new thread. It is the same for the same run, attempt, and replaced thread.
+// id returns the id of a new thread. It depends only on the run, the attempt and the replaced thread.
 func (th *thread) id() string {
 	name := "thread/" + strconv.Itoa(th.t.Run.Attempt)
 	if th.link.Remote != "" {

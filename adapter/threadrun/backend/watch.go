@@ -9,11 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// errRunEnded is the cause of a stream that was closed here because its run had ended or the server announced its end.
-var errRunEnded = errors.New("the run has ended, though its stream was still open")
+// errRunEnded is the cancellation cause of a stream that the bridge closed because the run had ended or the server had
+// announced the end.
+var errRunEnded = errors.New("the run has ended although its stream was still open")
 
-// The times at which a watch asks for the run: after the frames of an end, and then after each answer that it is
-// active. A server that closes its streams at the end is not asked.
+// The shortest and longest pause before a watch asks for the run: first after the frames show an end, then after each
+// response that the run is active. The server is not asked if it closes the stream before that.
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = time.Second
@@ -23,9 +24,9 @@ const (
 const quietFor = 20 * time.Millisecond
 
 // endWaiter closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript server does
-// so for half a second, in which the thread would be busy although its question is open. It starts to ask when the
-// frames show an end. Frames may still be in transit when the server reports the end, so the stream is closed after it
-// was quiet for as long as that answer took.
+// so for half a second, during which the thread would be busy although its question is open. endWaiter starts to ask
+// for the run when the frames show an end. Frames may still be in transit when the server reports the end, so the
+// stream is closed once it has been silent for as long as that request took.
 type endWaiter struct {
 	b      *backend
 	ctx    context.Context // of the stream
@@ -36,18 +37,18 @@ type endWaiter struct {
 	soon   *time.Timer   // closes a stream that is over; nil if not started
 }
 
-// watch watches the newest stream. The caller must close it.
+// watch returns an endWaiter for the newest stream. The caller must close it.
 func (st *stream) watch() *endWaiter {
 	return &endWaiter{b: st.b, ctx: st.ctx, leave: st.leave}
 }
 
-// noted records a frame. told means that the frames so far show an end.
+// noted records a frame. told is true if the frames so far show an end.
 func (w *endWaiter) noted(told bool) {
 	w.frames.Add(1)
 	w.told.Store(told)
 }
 
-// watchRun starts to ask for the run at a path.
+// watchRun starts polling the run at a path.
 func (w *endWaiter) watchRun(run string) {
 	if w.asking == nil {
 		w.asking = make(chan struct{})
@@ -62,7 +63,7 @@ func (w *endWaiter) leaveSoon() {
 	}
 }
 
-// ended reports whether the watch closed the stream.
+// ended reports whether the endWaiter closed the stream.
 func (w *endWaiter) ended() bool { return errors.Is(context.Cause(w.ctx), errRunEnded) }
 
 func (w *endWaiter) close() {
@@ -93,7 +94,7 @@ func (w *endWaiter) pollRun(run string) {
 	}
 }
 
-// quiet waits until no frame has come for d. It returns false if the stream was closed before.
+// quiet waits until no frame has arrived for d. It returns false if the stream is closed first.
 func (w *endWaiter) quiet(d time.Duration) bool {
 	for {
 		before := w.frames.Load()

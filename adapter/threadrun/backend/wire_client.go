@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file has the data exchanged with a thread/run server, as far as the backend reads or writes it. Field names
-// follow the LangGraph Server API (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent Protocol
-// 0.1.6 OpenAPI document (routes /agents, /runs).
+// This file declares the parts of requests and responses that the backend writes or reads. Field names follow the
+// LangGraph Server API (routes /assistants, /threads, /threads/{thread_id}/runs) and the OpenAPI document of the Agent
+// Protocol 0.1.6 (routes /agents, /runs).
 
 // assistantWire is an entry of POST /assistants/search.
 type assistantWire struct {
@@ -28,26 +28,26 @@ type agentWire struct {
 	Name string `json:"name"`
 }
 
-// threadWire is the part of a thread that is read.
+// threadWire holds the members of a thread that are read.
 type threadWire struct {
 	ID string `json:"thread_id"`
 }
 
-// runWire is the part of a run that is read. Servers of the Agent Protocol have no status "running". Created is
-// compared as text, since it is in UTC. Metadata is nil if the server does not return it (Aegra).
+// runWire holds the members of a run that are read. Agent Protocol servers have no status "running". Created is in UTC
+// and compared as text. Metadata is nil if the server does not return it (Aegra).
 type runWire struct {
 	ID       string   `json:"run_id"`
 	Thread   string   `json:"thread_id"`
 	Status   string   `json:"status"`
 	Created  string   `json:"created_at"`
 	Error    string   `json:"error"`
-	OldError string   `json:"error_message"` // Aegra's name of the error
+	OldError string   `json:"error_message"` // Aegra's name for the error
 	Metadata *runMark `json:"metadata"`
 }
 
 func (r runWire) active() bool { return r.Status == "pending" || r.Status == "running" }
 
-// ours returns the id of the bridge's run for which the upstream run was created, or "" if that is unknown.
+// ours returns the id of the bridge's run for which the upstream run was created, or "" if it is unknown.
 func (r runWire) ours() string {
 	if r.Metadata == nil {
 		return ""
@@ -55,8 +55,8 @@ func (r runWire) ours() string {
 	return r.Metadata.RunID
 }
 
-// runMark is the bridge's part of the metadata of an upstream run. The values are flat, because some servers refuse
-// nested ones (Aegra). Old is the form of earlier versions of the bridge.
+// runMark holds the bridge's members in the metadata of an upstream run. The values are flat, because some servers
+// refuse nested ones (Aegra). Old is the format of earlier versions of the bridge.
 type runMark struct {
 	RunID string `json:"apbridge_run_id"`
 	First string `json:"apbridge_first_run_id"` // the run whose request created the thread
@@ -65,14 +65,14 @@ type runMark struct {
 	} `json:"apbridge"`
 }
 
-// inherited reports whether the mark may be that of the thread. Servers copy the metadata of the request that created a
-// thread to all its runs.
+// inherited reports whether the run may have inherited the mark from its thread. Servers copy the metadata of the
+// request that created a thread to all runs of the thread.
 func (r runWire) inherited() bool {
 	m := r.Metadata
 	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
 }
 
-// stateWire is the answer of GET /threads/{thread_id}/state.
+// stateWire is the response to GET /threads/{thread_id}/state.
 type stateWire struct {
 	Values     json.RawMessage `json:"values"`
 	Next       []string        `json:"next"`
@@ -98,7 +98,7 @@ type checkpointWire struct {
 	Next     []string        `json:"next"`
 }
 
-// checkpointMeta is the part of a checkpoint's metadata that is read.
+// checkpointMeta holds the members of a checkpoint's metadata that are read.
 type checkpointMeta struct {
 	Source string `json:"source"`
 	Step   int    `json:"step"`
@@ -112,13 +112,13 @@ type taskWire struct {
 	Name       string          `json:"name"`
 	Interrupts []interruptWire `json:"interrupts"`
 	Error      json.RawMessage `json:"error"`
-	// Checkpoint has, in a state, the namespace of the task's graph, if the task is one.
+	// In a state, Checkpoint has the namespace of the task's graph if the task is a graph.
 	Checkpoint *struct {
 		NS string `json:"checkpoint_ns"`
 	} `json:"checkpoint"`
 }
 
-// within returns the namespace of the task's graph, or "" if it is none.
+// within returns the namespace of the task's graph, or "" if the task is not a graph.
 func (t taskWire) within() string {
 	if t.Checkpoint == nil {
 		return ""
@@ -126,21 +126,22 @@ func (t taskWire) within() string {
 	return t.Checkpoint.NS
 }
 
-// interruptWire is one question. Older servers call its id interrupt_id.
+// interruptWire is one question. OldID is the name of the id on older servers.
 type interruptWire struct {
 	ID    string          `json:"id"`
 	OldID string          `json:"interrupt_id"`
 	Value json.RawMessage `json:"value"`
 	NS    []string        `json:"ns"`
 	When  string          `json:"when"`
-	// Schema is the JSON schema of the answer. Servers send it since LangGraph 1.2.12 and 1.4.18 (JavaScript).
+	// Schema is the JSON schema of the answer. Servers send it from LangGraph 1.2.12 (Python) and 1.4.18 (JavaScript)
+	// on.
 	Schema json.RawMessage `json:"response_schema"`
 }
 
-// id returns "" if the server gives questions no id.
+// id returns "" if the server does not assign ids to questions.
 func (w interruptWire) id() string { return cmp.Or(w.ID, w.OldID) }
 
-// question returns the question with an id, a state task and an inner graph, which may be unknown.
+// question returns the question in neutral form. The state task and the inner graph may be unknown ("").
 func (w interruptWire) question(id, task, within string) mapping.Interrupt {
 	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, Within: within, When: w.When, Schema: w.Schema, Nameless: w.id() == ""}
 }
@@ -185,7 +186,7 @@ type plainCreate struct {
 	IfNotExists  string          `json:"if_not_exists"`
 }
 
-// plainResult is RunWaitResponse. Interrupts is an addition of some servers.
+// plainResult is RunWaitResponse. Interrupts is an extension of some servers.
 type plainResult struct {
 	Run        runWire         `json:"run"`
 	Values     json.RawMessage `json:"values"`
@@ -226,7 +227,7 @@ type pointWire struct {
 	NS string `json:"checkpoint_ns"`
 }
 
-// at sets the checkpoint at which the run begins. LangGraph's API has two fields for that; Aegra only knows the second.
+// at sets the checkpoint at which the run begins. LangGraph's API has two fields for it; Aegra only knows the second.
 func (r *runCreate) at(checkpoint string) {
 	if checkpoint != "" {
 		r.CheckpointID, r.Checkpoint = checkpoint, &pointWire{ID: checkpoint}

@@ -24,13 +24,13 @@ func (s *server) getInfo(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// compatibility is a JSON list of the features that stock clients were tested with against this version. `make
+// compatibility is a JSON list of the features for which stock clients were tested with this version. `make
 // compatibility` writes it and docs/compatibility.md.
 //
 //go:embed compatibility.json
 var compatibility []byte
 
-// getLimits serves the limits that apply to the caller and the remaining amounts.
+// getLimits responds with the caller's limits and the remaining amounts.
 func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Limits []adapter.Limit `json:"limits"`
@@ -44,11 +44,12 @@ func (s *server) getLimits(w http.ResponseWriter, r *http.Request) error {
 	return replyJSON(w, answer)
 }
 
-// okTimeout is how long the database may take to respond.
+// okTimeout is the maximum time for the database to respond.
 const okTimeout = 2 * time.Second
 
-// getOK responds if the process is running. With check_db it also checks the database and, if that fails, names it in
-// services with the status of LangGraph Server's document, which does not define services.
+// getOK responds if the process is running. With check_db it also checks the database. If that fails, the response has
+// the status in LangGraph Server's API document, and services names the database. The document does not define
+// services.
 func (s *server) getOK(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	check := q.Flag("check_db")
@@ -75,10 +76,9 @@ func (s *server) ready(ctx context.Context) error {
 	return s.face.Ready(ctx)
 }
 
-// unhealthy returns the response if the database is unavailable. The path needs no key, so details that are not meant
-// for callers are only logged.
+// unhealthy returns the response if the database is unavailable. The path needs no key, so details are only logged.
 func unhealthy(err error) []byte {
-	why := "The database does not answer. The log of the bridge has the cause."
+	why := "The database does not respond. See the bridge's log for the cause."
 	if e := (*mapping.Error)(nil); errors.As(err, &e) && e.Class != mapping.Internal {
 		why = e.Message
 	}

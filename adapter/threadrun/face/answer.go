@@ -12,14 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// answerPiece is the number of bytes that are buffered before they are sent.
+// answerPiece is the number of bytes that are buffered before the response is sent.
 const answerPiece = 64 << 10
 
 // usualAnswer is the initial capacity of the buffer, in which most responses fit.
 const usualAnswer = 1 << 10
 
-// answer writes a JSON response in pieces, so that a long one needs little memory. A response that fits into one piece
-// has a Content-Length.
+// answer writes a JSON response in pieces, so that a long response needs little memory. A response that fits into one
+// piece gets a Content-Length.
 //
 // An error after the first byte cannot be reported to the client; see breakOff.
 type answer struct {
@@ -31,12 +31,12 @@ type answer struct {
 
 func newAnswer(w http.ResponseWriter) *answer {
 	a := &answer{w: w, Writer: rawjson.Writer{Bytes: make([]byte, 0, usualAnswer)}}
-	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // the error stays in a.gone
+	a.Long, a.LongFrom = func(v []byte) { _ = a.long(v) }, answerPiece // the error is kept in a.gone
 	return a
 }
 
 // spill sends the buffer if it is full. It returns an error if the client is gone. The last byte stays in the buffer,
-// since the writer derives commas from it.
+// because the writer derives commas from it.
 func (a *answer) spill() error {
 	if n := len(a.Bytes); n > answerPiece && a.gone == nil {
 		if !a.began {
@@ -50,7 +50,7 @@ func (a *answer) spill() error {
 	return a.gone
 }
 
-// long writes a value that may be large without copying it as a whole.
+// long writes a large value without copying it as a whole.
 func (a *answer) long(v []byte) error {
 	if len(v) <= answerPiece {
 		a.Bytes = append(a.Bytes, v...)
@@ -73,13 +73,13 @@ func (a *answer) sendRest() {
 }
 
 // breakOff returns err if the response has not begun. Otherwise it logs err and closes the connection, so that the
-// client does not take the part that was sent for the whole.
+// client does not mistake the partial response for a complete one.
 func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 	if !a.began {
 		return err
 	}
 	if r.Context().Err() == nil {
-		s.log.Error("response cut off", zap.String("route", routeOf(r)), zap.Error(err))
+		s.log.Error("response interrupted", zap.String("route", routeOf(r)), zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -94,7 +94,7 @@ func (s *server) countAssistants(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// assistantOf returns the assistant of the path, which has its id or a graph's name.
+// assistantOf returns the assistant in the path, which is given by its id or the name of its graph.
 func (s *server) assistantOf(r *http.Request) (mapping.Assistant, error) {
 	return s.svc.GetAssistant(r.Context(), mux.Vars(r)["assistant_id"])
 }

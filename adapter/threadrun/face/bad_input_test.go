@@ -45,13 +45,13 @@ func badRunInputs(path string) []badInput {
 		{"config.configurable", "POST", path, `{"config":{"configurable":[]}}`, 422, "config.configurable must be an object"},
 		{"command", "POST", path, `{"command":"go"}`, 422, "command must be an object"},
 		{"command.update", "POST", path, `{"command":{"update":3}}`, 422, "command.update must be an object"},
-		{"a misspelt field", "POST", path, `{"assistant_id":"a","inptu":"x"}`, 422, "inptu is no field of this request. Did you mean input?"},
-		{"a field in camel case", "POST", path, `{"assistantId":"a"}`, 422, "assistantId is no field of this request. Did you mean assistant_id?"},
+		{"a misspelt field", "POST", path, `{"assistant_id":"a","inptu":"x"}`, 422, "inptu is not a field of this request. Did you mean input?"},
+		{"a field in camel case", "POST", path, `{"assistantId":"a"}`, 422, "assistantId is not a field of this request. Did you mean assistant_id?"},
 		{"command.goto", "POST", path, `{"command":{"resume":1,"goto":5}}`, 422, "command.goto must be the name of a node"},
 		{"command.goto with a list", "POST", path, `{"command":{"resume":1,"goto":["act",5]}}`, 422, "command.goto must be the name of a node"},
 		{"command.goto without a node", "POST", path, `{"command":{"resume":1,"goto":{"input":{}}}}`, 422, "command.goto must be the name of a node"},
-		{"a misspelt command", "POST", path, `{"command":{"resum":true}}`, 422, "command.resum is no field of this request. Did you mean command.resume?"},
-		{"stream_mode", "POST", path, `{"assistant_id":"a","stream_mode":"loud"}`, 422, `unknown mode "loud"; there are values, updates, messages, messages-tuple,`},
+		{"a misspelt command", "POST", path, `{"command":{"resum":true}}`, 422, "command.resum is not a field of this request. Did you mean command.resume?"},
+		{"stream_mode", "POST", path, `{"assistant_id":"a","stream_mode":"loud"}`, 422, `unknown mode "loud". The modes are values, updates, messages, messages-tuple,`},
 		{"stream_mode's type", "POST", path, `{"stream_mode":{}}`, 422, "stream_mode must be a string or a list"},
 		{"stream_mode's elements", "POST", path, `{"stream_mode":[1]}`, 422, "stream_mode.0 must be a string"},
 		{"stream_subgraphs", "POST", path, `{"stream_subgraphs":"yes"}`, 422, "stream_subgraphs must be true or false"},
@@ -75,9 +75,9 @@ func badRunInputs(path string) []badInput {
 		{"thread_id", "POST", path, `{"thread_id":"x"}`, 422, "thread_id must be a UUID"},
 	}
 	if strings.HasPrefix(path, "/threads") {
-		list = append(list, badInput{"deleting a thread that was named", "POST", path, `{"on_completion":"delete"}`, 422, "on_completion can be delete only"})
+		list = append(list, badInput{"deleting a thread that was named", "POST", path, `{"on_completion":"delete"}`, 422, "on_completion can only be delete for"})
 	} else {
-		list = append(list, badInput{"a mode of the other flavour", "POST", path, `{"agent_id":"a","stream_mode":"messages-tuple"}`, 422, `unknown mode "messages-tuple"; there are values, messages, updates, custom.`})
+		list = append(list, badInput{"a mode of the other flavour", "POST", path, `{"agent_id":"a","stream_mode":"messages-tuple"}`, 422, `unknown mode "messages-tuple". The modes are values, messages, updates, custom.`})
 	}
 	return list
 }
@@ -88,8 +88,8 @@ func otherBadInputs() []badInput {
 		{"thread id of a run", "POST", "/threads/x/runs", `{}`, 422, "thread_id must be a UUID"},
 		{"run id in the path", "GET", aThread + "/runs/x", ``, 422, "run_id must be a UUID"},
 		{"run id, agent protocol", "GET", "/runs/x", ``, 422, "run_id must be a UUID"},
-		{"fixed path, wrong method", "GET", "/threads/search", ``, 405, "This route takes POST."},
-		{"fixed path of runs, wrong method", "DELETE", "/runs/wait", ``, 405, "This route takes POST."},
+		{"fixed path, wrong method", "GET", "/threads/search", ``, 405, "This route accepts POST."},
+		{"fixed path of runs, wrong method", "DELETE", "/runs/wait", ``, 405, "This route accepts POST."},
 		{"a query with a broken escape", "GET", aThread + "/runs?limit=%zz", ``, 422, "query"},
 		{"a query with a semicolon", "GET", "/store/items?namespace=n;key=k", ``, 422, "query"},
 		{"a query that a route does not read", "POST", "/threads?a=%", `{}`, 422, "query"},
@@ -101,7 +101,7 @@ func otherBadInputs() []badInput {
 		{"create: ttl strategy", "POST", "/threads", `{"ttl":{"ttl":1,"strategy":"burn"}}`, 422, "ttl.strategy must be one of"},
 		{"create: supersteps", "POST", "/threads", `{"supersteps":[1]}`, 422, "supersteps.0 must be an object"},
 		{"create: superstep values", "POST", "/threads", `{"supersteps":[{"updates":[{"values":[1]}]}]}`, 422, "values.0 must be an object"},
-		{"create: ttl without a time", "POST", "/threads", `{"ttl":{"strategy":"keep_latest"}}`, 422, "ttl.ttl must be there beside a strategy"},
+		{"create: ttl without a time", "POST", "/threads", `{"ttl":{"strategy":"keep_latest"}}`, 422, "ttl.ttl is required with a strategy"},
 		{"create: a byte order mark", "POST", "/threads", "\xef\xbb\xbf{}", 422, "byte order mark"},
 		{"create: UTF-16", "POST", "/threads", "\xff\xfe{\x00}\x00", 422, "byte order mark"},
 		{"create: bad JSON", "POST", "/threads", `{`, 422, "not valid JSON"},
@@ -119,7 +119,7 @@ func otherBadInputs() []badInput {
 		{"store search: sort_by", "POST", "/store/items/search", `{"sort_by":"value"}`, 422, "sort_by must be one of"},
 		{"store search: search_by", "POST", "/store/items/search", `{"query":"q","search_by":"luck"}`, 422, "search_by must be one of meaning, words"},
 		{"store search: search_by without a query", "POST", "/store/items/search", `{"search_by":"words"}`, 422, "search_by needs a query"},
-		{"store search: sort_by score", "POST", "/store/items/search", `{"sort_by":"score"}`, 422, "sort_by can be score only with a query"},
+		{"store search: sort_by score", "POST", "/store/items/search", `{"sort_by":"score"}`, 422, "sort_by can only be score with a query"},
 		{"search: sort_by", "POST", "/threads/search", `{"sort_by":"mood"}`, 422, "sort_by must be one of"},
 		{"search: sort_order", "POST", "/threads/search", `{"sort_order":"up"}`, 422, "sort_order must be one of"},
 		{"search: ids", "POST", "/threads/search", `{"ids":["x"]}`, 422, "ids must be a list of UUIDs"},
@@ -148,21 +148,21 @@ func otherBadInputs() []badInput {
 		{"batch: one of two", "POST", "/runs/batch", `[{"assistant_id":"legacy"},{"assistant_id":1}]`, 422, "batch.1.assistant_id must be a string"},
 		{"batch: break-out", "POST", "/runs/batch", `[]},{"x":[]`, 422, ""},
 		{"batch: more than a list", "POST", "/runs/batch", `[{"assistant_id":"legacy"}],"x":1`, 422, "a list of 1 to"},
-		{"join: mode", "GET", aThread + aRun + "/stream?stream_mode=loud", ``, 422, `unknown mode "loud"; there are values, updates, messages, messages-tuple,`},
+		{"join: mode", "GET", aThread + aRun + "/stream?stream_mode=loud", ``, 422, `unknown mode "loud". The modes are values, updates, messages, messages-tuple,`},
 		{"join: JSON modes", "GET", aThread + aRun + "/stream?stream_mode=%5B1%5D", ``, 422, "stream_mode must be a list of strings"},
 		{"join: unknown run", "GET", aThread + "/runs/00000000-0000-7000-8000-000000000699/join", ``, 404, "no such run"},
 		{"cancel: action", "POST", aThread + aRun + "/cancel?action=shout", ``, 422, "action must be one of"},
 		{"cancel: wait", "POST", aThread + aRun + "/cancel?wait=2", ``, 422, "wait must be true or false"},
 		{"cancel many: nothing named", "POST", "/runs/cancel", `{}`, 422, "run_ids and thread_id are needed"},
-		{"cancel many: named, and by a status", "POST", "/runs/cancel", `{"status":"all","thread_id":"00000000-0000-7000-8000-000000000050","run_ids":["00000000-0000-7000-8000-000000000060"]}`, 422, "status cannot be given together with run_ids"},
+		{"cancel many: named, and by a status", "POST", "/runs/cancel", `{"status":"all","thread_id":"00000000-0000-7000-8000-000000000050","run_ids":["00000000-0000-7000-8000-000000000060"]}`, 422, "status cannot be combined with run_ids"},
 		{"assistants: limit", "POST", "/assistants/search", `{"limit":0}`, 422, "limit must be a whole number"},
 		{"assistants: unknown", "GET", "/assistants/00000000-0000-7000-8000-000000000699", ``, 404, "no such agent"},
 		{"latest: no version", "POST", "/assistants/legacy/latest", `{}`, 422, "version is needed"},
 		{"agents: name", "POST", "/agents/search", `{"name":1}`, 422, "name must be a string"},
 		{"put: nothing", "PUT", "/store/items", `{}`, 422, "namespace is needed"},
 		{"put: root", "PUT", "/store/items", `{"namespace":[],"key":"k","value":{}}`, 422, "namespace must have at least one label"},
-		{"put: dot", "PUT", "/store/items", `{"namespace":["a.b"],"key":"k","value":{}}`, 422, "no dots"},
-		{"put: empty label", "PUT", "/store/items", `{"namespace":[""],"key":"k","value":{}}`, 422, "not empty"},
+		{"put: dot", "PUT", "/store/items", `{"namespace":["a.b"],"key":"k","value":{}}`, 422, "non-empty labels without dots"},
+		{"put: empty label", "PUT", "/store/items", `{"namespace":[""],"key":"k","value":{}}`, 422, "non-empty labels without dots"},
 		{"put: empty key", "PUT", "/store/items", `{"namespace":["a"],"key":"","value":{}}`, 422, "key must not be empty"},
 		{"put: value", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":[1]}`, 422, "value must be an object, not a list"},
 		{"put: null value", "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":null}`, 422, "value is needed"},
@@ -228,7 +228,7 @@ func checkRefusal(t *testing.T, f *fake, base string, b badInput) {
 		t.Errorf("%s: %d %s, want %d %q", b.name, res.StatusCode, body, b.status, b.says)
 	}
 	if strings.HasSuffix(*e.Message, "?.") || strings.HasSuffix(*e.Message, "..") {
-		t.Errorf("%s: the message ends twice: %s", b.name, *e.Message)
+		t.Errorf("%s: the message ends with two full stops: %s", b.name, *e.Message)
 	}
 	if len(f.written) > 0 {
 		t.Errorf("%s: something was written: %v", b.name, f.written)
@@ -274,7 +274,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// Python sends null for missing values. Extra keys come from clients of all kinds.
+// Python clients send null for missing values. All kinds of clients send extra keys.
 func TestNullsAndExtraKeys(t *testing.T) {
 	t.Parallel()
 	var nulls []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBodyThatBreaksOff checks that a request with a broken body gets an error response, since its sender may still
-// read, and has no effect.
+// TestBodyThatBreaksOff checks that a request with a broken body has no effect. It gets an error response, because the
+// client may still be reading.
 func TestBodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, framing := range map[string]string{

@@ -32,7 +32,7 @@ func (s *server) cancelRunAP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancelRunOfPath cancels the run of the path. It is no error if the run has already ended.
+// cancelRunOfPath cancels the run in the path. It returns no error if the run has already ended.
 func (s *server) cancelRunOfPath(r *http.Request) (waited bool, err error) {
 	ref, err := refOf(r)
 	if err != nil {
@@ -51,20 +51,21 @@ func (s *server) cancelRunOfPath(r *http.Request) (waited bool, err error) {
 	return opt.Wait, err
 }
 
-// cancelOptionsOf reads action and reason. A reason is refused with a rollback, which leaves nothing to record it on.
+// cancelOptionsOf reads action and reason. A reason cannot be combined with a rollback, which leaves no run to record
+// it.
 func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	opt.Rollback = q.Enum("action", "interrupt", "rollback") == "rollback"
 	if q.Enum("reason", "taken") == "" {
 		return opt
 	}
 	if opt.Reason = mapping.CancelledAsTaken; opt.Rollback {
-		q.Complain("reason", "can be taken only with action=interrupt")
+		q.Complain("reason", "can only be taken with action=interrupt")
 	}
 	return opt
 }
 
-// cancelRuns cancels the named runs, or all runs with a status. Both in one request are refused, as on LangGraph
-// Server: one of them would be ignored, and a status alone may mean all runs.
+// cancelRuns cancels the named runs, or all runs with a status. As on LangGraph Server, a request must not have both:
+// one of them would be ignored, and a status alone may select all runs.
 func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 		o.Complain("run_ids", "and thread_id are needed, or a status")
 	}
 	if status != "" && len(ids) > 0 {
-		o.Complain("status", "cannot be given together with run_ids: name the runs, or say which status they have")
+		o.Complain("status", "cannot be combined with run_ids: send the ids of the runs or their status")
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
@@ -116,7 +117,7 @@ func (s *server) activeRuns(ctx context.Context, thread, status string) ([]strin
 	return ids, nil
 }
 
-// runIDs returns the ids of all runs that a query finds.
+// runIDs returns the ids of all runs that match a query.
 func (s *server) runIDs(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
 	for run, err := range s.svc.ListRuns(ctx, q) {
 		if err != nil {
@@ -127,7 +128,7 @@ func (s *server) runIDs(ctx context.Context, q mapping.RunQuery) (ids []string, 
 	return ids, nil
 }
 
-// cancelEach cancels the runs. If one does not exist, it cancels the others and then returns NotFound.
+// cancelEach cancels the runs. If a run does not exist, it cancels the others and then returns NotFound.
 func (s *server) cancelEach(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
 		err := s.svc.CancelRun(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)

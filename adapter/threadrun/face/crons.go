@@ -59,7 +59,7 @@ func (s *server) addCron(w http.ResponseWriter, r *http.Request, thread string) 
 	return nil
 }
 
-// readCronBody reads a request for a cron: the request for its runs, and the schedule.
+// readCronBody reads a request for a cron, which is a request for its runs with a schedule.
 func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 	q := readRunBody(o, thread)
 	n := adapter.CronRequest{
@@ -74,11 +74,12 @@ func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 	return n
 }
 
-// keepsThreads reports whether the threads of a cron's runs are kept. The thread of a cron on a thread always is.
+// keepsThreads reports whether the threads of a cron's runs are kept. The thread of a cron that was created on a thread
+// is always kept.
 func keepsThreads(o *request.Fields, q *runRequest) bool {
 	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
-		o.Complain("on_run_completed", "can be delete only for crons without a thread in their path")
+		o.Complain("on_run_completed", "can only be delete for crons without a thread in their path")
 		return false
 	case done == "":
 		return !q.stateless || o.Get("on_completion") != nil && !q.DeleteAfter
@@ -87,7 +88,7 @@ func keepsThreads(o *request.Fields, q *runRequest) bool {
 	}
 }
 
-// payloadOf returns the members of the request for a run, as they were sent.
+// payloadOf returns the members that belong to the request for a run, as they were sent.
 func payloadOf(o *request.Fields) json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
@@ -127,7 +128,7 @@ func (s *server) getCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patchCron merges the request into the cron's own and reads the result. null removes a field.
+// patchCron merges the request into the stored one and reads the result. null removes a field.
 func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
@@ -139,10 +140,10 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range []string{"assistant_id", "agent_id", "thread_id"} {
 		if o.Get(name) != nil {
-			o.Complain(name, "cannot be changed; make another cron")
+			o.Complain(name, "cannot be changed; create another cron")
 		}
 	}
-	if err := o.ErrSoFar(); err != nil { // the other members are read together with the cron's
+	if err := o.ErrSoFar(); err != nil { // other members are read after they are merged
 		return err
 	}
 	c, err := s.svc.GetCron(r.Context(), id)
@@ -163,8 +164,8 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// completeFrom adds the cron's members that the request lacks. Every cron has a schedule, so null keeps the current
-// one.
+// completeFrom adds members of the stored cron that are missing in the request. Every cron has a schedule, so null
+// keeps the current one.
 func completeFrom(o *request.Fields, c mapping.Cron) error {
 	o.Remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
@@ -268,8 +269,8 @@ func replyCron(w http.ResponseWriter, c mapping.Cron) {
 	reply(w, http.StatusOK, e.Bytes)
 }
 
-// encodeCron writes a cron. user_id is the principal that created it. now adds the current time, if the client asks for
-// it.
+// encodeCron writes a cron. user_id is the principal that created it. If now is true, the current time is added, as the
+// client requested.
 func encodeCron(e *rawjson.Writer, c mapping.Cron, now bool) {
 	e.Open('{').Key("cron_id").Text(c.ID).Key("assistant_id").Text(c.AssistantID)
 	e.Key("thread_id").OrNull(c.ThreadID)

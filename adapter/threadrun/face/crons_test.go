@@ -69,7 +69,7 @@ func TestCronIsReadWhole(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	srv := f.serve(t)
-	// This is the SDKs' request, with nulls as Python writes them.
+	// This is the request of the SDKs, with nulls as Python writes them.
 	body := `{"schedule":"0 8 * * 1-5","timezone":"Europe/Berlin","end_time":"2030-01-31T08:00:00+01:00","enabled":false,"assistant_id":"graph",
  "input":{"messages":[]},"config":{"tags":["x"]},"context":{"a":1},"metadata":{"m":1},"webhook":"https://h.example/","multitask_strategy":"enqueue",
  "interrupt_before":["n"],"interrupt_after":"*","stream_mode":"values","on_run_completed":"keep","durability":null,"stream_resumable":null}`
@@ -91,7 +91,7 @@ func TestCronIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestCronIsPatchedOverWhatItWas(t *testing.T) {
+func TestCronIsPatched(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	srv := f.serve(t)
@@ -149,7 +149,7 @@ func badCronInputs() []badInput {
 		{"cron: thread in the body", "POST", crons, `{"schedule":"@daily","thread_id":"` + uuid(5) + `"}`, 422, "thread_id is part of the path"},
 		{"cron: webhook", "POST", crons, `{"schedule":"@daily","webhook":"file:///x"}`, 422, "webhook must be an http or https URL"},
 		{"cron of a thread: thread", "POST", "/threads/x/runs/crons", `{"schedule":"@daily"}`, 422, "thread_id must be a UUID"},
-		{"cron of a thread: on_run_completed", "POST", thread, `{"schedule":"@daily","on_run_completed":"delete"}`, 422, "on_run_completed can be delete only"},
+		{"cron of a thread: on_run_completed", "POST", thread, `{"schedule":"@daily","on_run_completed":"delete"}`, 422, "on_run_completed can only be delete for"},
 		{"cron patch: id", "PATCH", crons + "/x", `{}`, 422, "cron_id must be a UUID"},
 		{"cron patch: unknown", "PATCH", crons + "/" + uuid(9), `{}`, 404, "no such cron"},
 		{"cron patch: assistant", "PATCH", crons + "/" + uuid(9), `{"assistant_id":"graph"}`, 422, "assistant_id cannot be changed"},

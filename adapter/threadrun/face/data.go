@@ -11,7 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ownerOf reads the principal whose data is requested. An empty tenant counts as named, since keys may have none.
+// ownerOf reads the principal whose data is requested. An empty tenant is a valid value, because keys may have no
+// tenant.
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {
@@ -54,12 +55,12 @@ func (s *server) exportData(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Del("Content-Disposition")
 		return err
 	case r.Context().Err() == nil:
-		s.log.Error("export cut off", zap.Error(err))
+		s.log.Error("export interrupted", zap.Error(err))
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// begun is a writer that sets the headers with its first byte and records that it has begun.
+// begun is a writer that sets the headers before the first byte and records that the response has begun.
 type begun struct {
 	w    http.ResponseWriter
 	kind string
@@ -75,9 +76,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// deleteData deletes a principal's data and reports each object on a line of JSON as it is deleted. The last line has
-// "end". An error after the first line is reported as a line, without an "end". The deletion stops if the client
-// leaves.
+// deleteData deletes a principal's data and reports each deleted object as a line of JSON. The last line has "end". An
+// error after the first line is reported as a line without "end". The deletion stops if the client disconnects.
 func (s *server) deleteData(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}
@@ -106,7 +106,7 @@ func (s *server) deleteData(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	e := mapping.Classify(err)
-	s.log.Error("removal of an owner's data interrupted", zap.Error(err))
+	s.log.Error("deletion of owner data interrupted", zap.Error(err))
 	_ = line(adapter.Removed{Outcome: adapter.IsFailed, Kind: "removal", Why: e.Message}) // the client may be gone
 	return nil
 }

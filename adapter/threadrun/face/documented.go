@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestFields returns the request fields of the Agent Protocol's REST document (RunCreate, ThreadCreate, ThreadPatch,
-// the searches, the store), and those that LangGraph's SDKs add.
+// RequestFields returns the request fields in the Agent Protocol's REST document (RunCreate, ThreadCreate, ThreadPatch,
+// the searches, the store) and those that LangGraph's SDKs add.
 func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
@@ -42,7 +42,7 @@ func runRequestFields() []mapping.RequestField {
 	)
 }
 
-// foundLost are names for losses of a run that have no request field. No body has such members.
+// foundLost returns names for losses of a run that have no request field. No body has such members.
 func foundLost() []mapping.RequestField {
 	const run = RequestForRun
 	return slices.Concat(

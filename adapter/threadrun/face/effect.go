@@ -5,8 +5,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Effect returns the effect of a route, by its method and template. Handlers of commands, and those that may start a
-// run or answer a question, refine it with mapping.SetAuditVerb.
+// Effect returns the effect of a route, given its method and template. Handlers of commands, and handlers that may
+// start a run or answer a question, refine it with mapping.SetAuditVerb.
 func Effect(method, template string) (adapter.Effect, bool) {
 	op, ok := effects[method+" "+template]
 	return op, ok

@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// fail responds with an error as {code, message, detail}. The cause is only logged.
+// fail responds with an error as {code, message, detail} and logs its cause.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
 	if r.Context().Err() != nil && status >= http.StatusInternalServerError {
 		stopping := adapter.Stopping(r.Context())
 		if stopping == nil {
-			return // it failed because the client left; an incomplete body has a lower status, and its client may still read
+			return // the client has gone; after an incomplete body, which has a lower status, the client may still be reading
 		}
 		e = mapping.Classify(stopping)
 		status = adapter.Status(e.Class)

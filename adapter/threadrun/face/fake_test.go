@@ -28,7 +28,7 @@ func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n)
 
 // fake is an adapter.Service in memory. Runs play a script of events.
 type fake struct {
-	adapter.Service // nil: methods that are missing here are not called
+	adapter.Service // nil, because other methods are not called
 
 	mu      sync.Mutex
 	ids     int
@@ -265,7 +265,7 @@ func (f *fake) GetDeepState(_ context.Context, id, checkpoint string) (adapter.T
 	return f.state(id), nil
 }
 
-// Inner knows one graph within the agent's, "node:1".
+// Inner knows one inner graph, "node:1".
 func (f *fake) GetInnerState(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, deep)
 	if at.NS != "node:1" {

@@ -9,15 +9,15 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A client names its flavour with these if the two flavours respond differently to the same request.
+// A client uses these to name its flavour if the two flavours respond differently to the same request.
 const (
 	flavourHeader = "X-Apbridge-Flavour"
 	flavourParam  = "flavour"
 )
 
-// flavourOf returns the flavour of a client, from the parameter "flavour", the header, or a User-Agent of the Agent
-// Protocol's own client, which OpenAPI Generator generates. It returns "" if the client could be of either. Unknown
-// values of the parameter are refused.
+// flavourOf returns the flavour of a client, from the parameter "flavour", the header, or the User-Agent of the Agent
+// Protocol's own client, which is generated with OpenAPI Generator. It returns "" if the client could be of either
+// flavour. Unknown values of the parameter are refused.
 func flavourOf(r *http.Request) (mapping.Flavour, error) {
 	q := request.QueryOf(r)
 	said := q.Enum(flavourParam, string(render.FlavourLangGraph), string(render.FlavourAgentProtocol))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFlavourOfAClient sends requests to which the two flavours respond differently, as the clients of both do. The
-// Agent Protocol's Python client sends limit and offset and is only recognized by its User-Agent.
+// TestFlavourOfAClient sends requests to which the two flavours respond differently, in the way of their clients. The
+// Agent Protocol's Python client sends limit and offset and is only recognised by its User-Agent.
 func TestFlavourOfAClient(t *testing.T) {
 	t.Parallel()
 	const bare, wrapped, missing, null = `[]`, `{"namespaces":[]}`, `404`, `null`

@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
-// FuzzRunRequest checks that no body panics, that accepted bodies are JSON, and that the parts repeated by a run are
-// JSON, too.
+// FuzzRunRequest checks that no body causes a panic, and that accepted bodies and the parts repeated by a run are JSON.
 func FuzzRunRequest(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"assistant_id":"a","input":{"messages":[["user","x"]]}}`, `{"checkpoint":{"checkpoint_id":null}}`,
@@ -33,7 +32,7 @@ func FuzzRunRequest(f *testing.F) {
 			t.Fatalf("kwargs %q", q.Kwargs)
 		}
 		if o.Err() == nil && q.HasInput != (q.Input != nil || q.Messages != nil) {
-			t.Fatal("input is not as told")
+			t.Fatal("the input differs from the body")
 		}
 	})
 }

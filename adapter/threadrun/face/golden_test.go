@@ -22,11 +22,11 @@ var scripts = map[string]func(mapping.Run) []mapping.Event{
 	"two-steps": twoSteps, "question": question, "failure": failure, "graph": graphRun,
 }
 
-// shownHeaders are those that clients rely on.
+// shownHeaders lists the headers on which clients rely.
 var shownHeaders = []string{"Allow", "Cache-Control", "Content-Location", "Content-Type", "Location", "X-Apbridge-Unsupported", "X-Pagination-Next", "X-Pagination-Total"}
 
-// TestGolden plays whole exchanges: each archive has requests, each followed by its response. Its comment names the
-// script that runs play.
+// TestGolden plays recorded exchanges. Each archive has requests followed by their responses, and its comment names the
+// script of its runs.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/golden/*.txtar")

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
-// Members without a meaning in a request are named in the response. A member next to the one that it resembles, and a
-// field of another request, do not count as misspelled.
-func TestIgnoredFieldsAreTold(t *testing.T) {
+// Unknown members of a request are named in the response. They do not count as misspelt if the request also has the
+// similar member, or if they are fields of another request.
+func TestIgnoredFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"assistant_id":"a","input":{}}`:                                                                 "",
@@ -29,13 +29,14 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 		o.ReportIgnoredIn(told)
 		readRunBody(o, "")
 		if err := o.Err(); err != nil || told.Get(body.IgnoredHeader) != want {
-			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
+			t.Errorf("%s: reported %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
 		}
 	}
 }
 
-// TestASlipAfterManyFieldsIsRefused checks that misspelled members are found however many members a request has.
-func TestASlipAfterManyFieldsIsRefused(t *testing.T) {
+// TestAMisspeltFieldAfterManyOthersIsRefused checks that misspelt members are detected regardless of the number of
+// members.
+func TestAMisspeltFieldAfterManyOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	for i := range 70 {

@@ -10,14 +10,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestStatesOfGraphsWithinTheAgents checks which state is requested, in every form that clients use, and the response.
+// TestStatesOfGraphsWithinTheAgents checks the requested state and the response for every form of request that clients
+// use.
 func TestStatesOfGraphsWithinTheAgents(t *testing.T) {
 	t.Parallel()
 	thread := uuid(1)
 	inner := `{"values":{"a":1,"b":2},"next":["x"],"tasks":[],"checkpoint":{"thread_id":"` + thread + `","checkpoint_ns":"node:1","checkpoint_id":"` + uuid(61) + `"}}`
 	for name, c := range map[string]struct {
 		method, path, body string
-		asked              string // of the service; "" is not checked
+		asked              string // the expected call of the service; "" is not checked
 		status             int
 		answer             string // expected part
 	}{

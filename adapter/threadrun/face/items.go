@@ -37,7 +37,7 @@ func (s *server) putItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lostIn returns a function that names a loss in the response's header.
+// lostIn returns a function that adds a loss to the response header.
 func lostIn(w http.ResponseWriter) adapter.OnLoss {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
@@ -47,8 +47,8 @@ func itemKey(o *request.Fields) string {
 	return o.Name("key")
 }
 
-// itemNamespace reads the namespace of an item: at least one label. Labels are not empty and have no dots, since a GET
-// joins them with dots in one parameter.
+// itemNamespace reads the namespace of an item, which has at least one label. Labels must not be empty or contain dots,
+// because a GET joins them with dots in one parameter.
 func itemNamespace(o *request.Fields) []string {
 	o.Needed("namespace", nil)
 	labels := labelsOf(o, "namespace")
@@ -67,7 +67,7 @@ func labelsOf(o *request.Fields, name string) []string {
 	return labels
 }
 
-const wantLabels = "must have labels that are not empty and have no dots"
+const wantLabels = "must have non-empty labels without dots"
 
 func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
 
@@ -111,9 +111,9 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// missingIsNull reports whether the response for a missing item is null, as LangGraph's servers send and their SDKs'
-// own tests expect. The Agent Protocol's document requires 404. Clients without a known flavour are distinguished by
-// the namespace: LangGraph's SDKs send one parameter with dots.
+// missingIsNull reports whether the response for a missing item is null, as LangGraph's servers send it and the tests
+// of their SDKs expect. The Agent Protocol's document requires 404. If the flavour is unknown, it is derived from the
+// namespace, which LangGraph's SDKs send as one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *request.Query) bool {
 	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }
@@ -133,7 +133,7 @@ func namespaceOf(q *request.Query) []string {
 	return list
 }
 
-// deleteItem deletes an item. It is no error if the item does not exist.
+// deleteItem deletes an item. It returns no error if the item does not exist.
 func (s *server) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.SortBy, q.Asc = request.SortOf(o, itemSorts...)
 	if q.SortBy == mapping.SortByScore && q.Query == "" {
-		o.Complain("sort_by", "can be score only with a query")
+		o.Complain("sort_by", "can only be score with a query")
 	}
 	if err := o.Err(); err != nil {
 		return err
@@ -187,8 +187,8 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// listNamespaces responds with a list to the Agent Protocol and with {namespaces} to LangGraph SDKs. Clients without a
-// known flavour count as LangGraph SDKs if they send both limit and offset, as those always do.
+// listNamespaces responds with a list to the Agent Protocol and with {namespaces} to LangGraph SDKs. A client of
+// unknown flavour counts as a LangGraph SDK if it sends both limit and offset, because the SDKs always do.
 func (s *server) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {

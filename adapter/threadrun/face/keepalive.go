@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// keepAlive sends line breaks while a wait is silent, as LangGraph servers do, since clients and proxies close silent
-// connections. After the first one the status is 200, so later errors have to be in the body. Such a response is not
-// compressed.
+// keepAlive sends line breaks while a wait is silent, as LangGraph servers do, because clients and proxies close silent
+// connections. After the first line break the status is 200, so later errors have to be in the body. Such a response is
+// not compressed.
 type keepAlive struct {
 	w       http.ResponseWriter
 	mu      sync.Mutex

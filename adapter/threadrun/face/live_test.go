@@ -79,7 +79,7 @@ func (r *reader) rest() (ids []string) {
 	}
 }
 
-// Whatever id a reader returns with, it gets exactly the frames after that.
+// A reader that returns with any id gets exactly the frames after it.
 func TestResumeAtEveryFrame(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -144,7 +144,7 @@ func TestFollowLive(t *testing.T) {
 	late, early := open(t, url, "none"), open(t, url, "-1")
 	f.more(uuid(600), events[3])
 	if got := late.next(); !strings.HasPrefix(got, "4.135 updates") {
-		t.Errorf("a late reader gets only what comes: %s", got)
+		t.Errorf("a late reader gets only new frames: %s", got)
 	}
 	f.more(uuid(600), events[4])
 	if rest := late.rest(); len(rest) != 0 {
@@ -267,12 +267,12 @@ func checkCancelled(t *testing.T, f *fake, want bool) {
 		}
 	default:
 		if want {
-			t.Error("the run goes on")
+			t.Error("the run continues")
 		}
 	}
 }
 
-func TestJoinerThatLeavesCancelsOnlyWhenItAsks(t *testing.T) {
+func TestDisconnectedJoinerCancelsOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]bool{"?cancel_on_disconnect=0": false, "?cancel_on_disconnect=true": true} {
 		f := running(twoSteps, 2)
@@ -291,7 +291,8 @@ func TestJoinerThatLeavesCancelsOnlyWhenItAsks(t *testing.T) {
 	}
 }
 
-// If the bridge cannot continue to read, the stream breaks, so that its client does not take it for the end of the run.
+// If the bridge cannot read the log any further, the stream breaks, so that the client does not assume that the run has
+// ended.
 func TestStreamBreaksInsteadOfEnding(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 3)

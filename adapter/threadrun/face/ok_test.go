@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// /ok names the unavailable service, and contains nothing that is only for the log.
+// /ok names the unavailable service and contains no details that are only for the log.
 func TestOKNamesWhatIsAway(t *testing.T) {
 	t.Parallel()
 	away := mapping.Errorf(mapping.Unavailable, "database_away", "The database does not answer.")
@@ -27,7 +27,7 @@ func TestOKNamesWhatIsAway(t *testing.T) {
 		{"?check_db=1", nil, 200, `{"ok":true}`},
 		{"?check_db=1", away, 500, `{"ok":false,"services":{"database":{"ok":false,"error":"The database does not answer."}}}`},
 		{"?check_db=1", errors.New("password of root"), 500,
-			`{"ok":false,"services":{"database":{"ok":false,"error":"The database does not answer. The log of the bridge has the cause."}}}`},
+			`{"ok":false,"services":{"database":{"ok":false,"error":"The database does not respond. See the bridge's log for the cause."}}}`},
 	} {
 		router := mux.NewRouter()
 		Mount(router, nil, adapter.Face{Ready: func(context.Context) error { return c.err }})

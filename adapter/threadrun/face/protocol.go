@@ -21,8 +21,8 @@ func (s *server) protocol() *protocol.Server {
 	}
 }
 
-// commandFields are the fields of a run that a command adds itself. Clients never sent them, so they are not reported
-// as lost.
+// commandFields lists the fields of a run that a command adds. Clients did not send them, so they are not reported as
+// lost.
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
 // startRunOfCommand starts a run for a command, as the routes of runs do.
@@ -67,8 +67,8 @@ func (s *server) postCommand(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamEvents streams a thread's events in the spelling of the SDKs, streamEventsCamel in that of the Agent Protocol's
-// document.
+// streamEvents streams a thread's events in the spelling of the SDKs. streamEventsCamel uses the spelling of the Agent
+// Protocol's document.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.serveEvents(w, r, protocol.Snake)
 }

@@ -34,8 +34,8 @@ func send(t *testing.T, method, url, body string, headers ...string) int {
 	return res.StatusCode
 }
 
-// Every documented field of a request for a run changes the started run, or is a hint that is only checked. A field
-// without a row fails.
+// Every documented field of a request for a run changes the started run or is a hint that is only checked. A field
+// without a row fails the test.
 func TestEveryRunFieldCounts(t *testing.T) {
 	t.Parallel()
 	cp := uuid(7)
@@ -65,7 +65,7 @@ func TestEveryRunFieldCounts(t *testing.T) {
 		"on_completion":      {`"keep"`, func(n adapter.RunRequest) bool { return !n.Temporary && !n.DeleteAfter }},
 		"after_seconds":      {`30`, func(n adapter.RunRequest) bool { return n.RunAfter == 30*time.Second }},
 		"if_not_exists":      {`"create"`, func(n adapter.RunRequest) bool { return n.IfNotExists == "create" }},
-		// Shown by TestClientThatLeaves.
+		// Tested by TestClientThatLeaves.
 		"on_disconnect": {`"continue"`, func(adapter.RunRequest) bool { return true }},
 		// Hints have no effect here.
 		"stream_resumable":  {`true`, hint},
@@ -78,7 +78,7 @@ func TestEveryRunFieldCounts(t *testing.T) {
 	for _, name := range runFields {
 		effect, ok := effects[name]
 		if !ok {
-			t.Errorf("%s: nobody says what it does", name)
+			t.Errorf("%s has no row", name)
 			continue
 		}
 		f := newFake()
@@ -216,7 +216,7 @@ func TestSearchPending(t *testing.T) {
 	}
 }
 
-// The router tries routes in order, so the busy ones must come first.
+// The router tries routes in order, so the most frequent ones must come first.
 func TestBusyRoutesComeFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -311,7 +311,7 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 	}
 }
 
-// withGone lists a run, before all others, that is deleted before it is cancelled.
+// withGone lists, before all others, a run that is deleted before it is cancelled.
 type withGone struct{ adapter.Service }
 
 func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
@@ -339,11 +339,11 @@ func TestCancelOfAllWhileOneGoes(t *testing.T) {
 		t.Errorf("with an empty list: %d, and %d runs cancelled", st, len(f.cancelled))
 	}
 	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"thread_id":"`+uuid(50)+`","run_ids":["`+uuid(404)+`"]}`); st != 404 {
-		t.Errorf("a run that is named and not there: %d", st)
+		t.Errorf("a named run that does not exist: %d", st)
 	}
 }
 
-// TestCommandOfRemoteGraph checks a command of RemoteGraph, which sends every member, also unused ones.
+// TestCommandOfRemoteGraph checks a command of RemoteGraph, which sends every member, even unused ones.
 func TestCommandOfRemoteGraph(t *testing.T) {
 	t.Parallel()
 	for body, goesTo := range map[string]string{
@@ -386,8 +386,8 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 	}
 }
 
-// A request's body uses memory as long as it is referenced.
-func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
+// A run must only refer to the parts of its request that it keeps, because a reference keeps the whole body in memory.
+func TestRunDoesNotReferToItsRequestBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"agent_id":"a","input":{"a":"b"},"messages":[{"role":"user","content":"c"}],"config":{"tags":["d"]},"context":{"e":1}}`)
 	o, err := request.Parse(body, 20)

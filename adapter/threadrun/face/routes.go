@@ -14,11 +14,11 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 type endpoint struct {
 	method, path string
 	serve        handler
-	needs        []string // rights
+	needs        []string // the rights of the operation
 }
 
-// The rights that operations need. A cron creates runs, so it also needs the right to run. The handler of commands
-// checks the right that each command needs.
+// The rights that operations need. Creating a cron also needs the right to run, because the cron creates runs. The
+// handler of commands checks the right for the command.
 var (
 	nothing = []string{}
 	toRead  = []string{mapping.RightRead}
@@ -28,8 +28,8 @@ var (
 	toAdmin = []string{mapping.RightAdmin}
 )
 
-// endpoints returns the operations that the face serves. The router tries them in this order, so the most called come
-// first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
+// endpoints returns the operations that the face serves. The router tries them in this order, so the routes called most
+// come first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
 func (s *server) endpoints() []endpoint {
 	return []endpoint{
 		{"POST", "/runs/wait", s.createRunAndWait, toRun},
@@ -124,8 +124,8 @@ func (s *server) endpoints() []endpoint {
 	}
 }
 
-// unsupported are operations that clients know and the face refuses by name. The status is 404, which SDKs take as
-// final; they would retry 501.
+// unsupported lists operations that clients may call but the face refuses by name. The status is 404, which SDKs treat
+// as final; they would retry 501.
 var unsupported = []struct{ method, path, what string }{
 	{"PATCH", "/threads/{thread_id}/state", "patching a state's metadata"},
 	{"POST", "/ui/{assistant_id}", "serving user interfaces"},

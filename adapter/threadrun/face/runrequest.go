@@ -24,8 +24,8 @@ type runRequest struct {
 	cancel    bool // on_disconnect: cancel
 }
 
-// take returns the run to start and drops the request's references to its body. The body uses memory as long as it is
-// referenced: while the run is created, and while a client waits.
+// take returns the run to start and drops the references to the request body. Otherwise the body would stay in memory
+// while a client waits for the run.
 func (q *runRequest) take() *adapter.RunRequest {
 	n := q.RunRequest
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
@@ -35,7 +35,7 @@ func (q *runRequest) take() *adapter.RunRequest {
 
 func (q *runRequest) ap() bool { return q.Flavour == render.FlavourAgentProtocol }
 
-// keptFields are the members that a run repeats in its kwargs, as they were sent.
+// keptFields lists the members that a run repeats in its kwargs, as they were sent.
 var keptFields = []string{
 	"input", "messages", "command", "config", "context", "stream_mode", "interrupt_before", "interrupt_after",
 	"checkpoint", "checkpoint_id", "durability",
@@ -47,7 +47,7 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// readRun reads the body of a request for a run. thread is the one of the path, or "".
+// readRun reads the body of a request for a run. thread is the thread in the path, or "".
 func (s *server) readRun(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -87,9 +87,9 @@ func readRunBody(o *request.Fields, thread string) *runRequest {
 	return q
 }
 
-// agentOf returns the agent and, derived from its member, the flavour: assistant_id is LangGraph's, agent_id the Agent
-// Protocol's. Without either it is the default agent, with LangGraph's flavour on a thread and the Agent Protocol's
-// otherwise.
+// agentOf returns the agent and the flavour of the request. LangGraph's clients send assistant_id and those of the
+// Agent Protocol agent_id. If both are missing, it returns the default agent, and LangGraph's flavour on a thread or
+// else the Agent Protocol's.
 func agentOf(o *request.Fields, onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.Name("assistant_id"), o.Name("agent_id")
 	if assistant != "" {
@@ -104,8 +104,8 @@ func agentOf(o *request.Fields, onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// keptMembers returns an object of the members that a run repeats, in the order in which they were sent. It also moves
-// the fields' values there, so that nothing refers to the request's body.
+// keptMembers returns an object of the members that a run repeats, in the order in which they were sent. It also
+// changes the fields' values to slices of that object, so that nothing refers to the request body.
 func keptMembers(o *request.Fields) json.RawMessage {
 	size := 2
 	for _, m := range o.Members() {
@@ -135,8 +135,8 @@ func documentedMembers(o *request.Fields) []string {
 	return out
 }
 
-// commandOf reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, also the empty ones:
-// graph null, update null, goto [] or "".
+// commandOf reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, even empty ones: graph
+// null, update null, goto [] or "".
 func commandOf(o *request.Fields) *adapter.Command {
 	c := o.Sub("command")
 	if c == nil {
@@ -145,7 +145,7 @@ func commandOf(o *request.Fields) *adapter.Command {
 	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: jumpOf(c)}
 	cmd.HasResume = cmd.Resume != nil
 	if request.UnlessEmpty(c.Get("graph")) != nil {
-		c.Complain("graph", "is not supported: a run cannot command another graph than its own")
+		c.Complain("graph", "is not supported: a run can only command its own graph")
 	}
 	c.CheckUnknown()
 	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
@@ -154,7 +154,7 @@ func commandOf(o *request.Fields) *adapter.Command {
 	return cmd
 }
 
-// configOf reads {tags, recursion_limit, configurable}. Other members pass unchecked.
+// configOf reads {tags, recursion_limit, configurable}. Other members are passed on unchecked.
 func configOf(o *request.Fields) json.RawMessage {
 	raw := o.Object("config")
 	if c := o.Within("config", raw); c != nil {
@@ -176,8 +176,8 @@ func contextOf(o *request.Fields) json.RawMessage {
 	return raw
 }
 
-// Members of config.configurable by which LangGraph marks calls of inner graphs whose parent was resumed. RemoteGraph
-// sends them if it is a node of a graph (langgraph, pregel/remote.py).
+// LangGraph uses these members of config.configurable to mark calls of inner graphs whose parent was resumed.
+// RemoteGraph sends them if it is a node of a graph (langgraph, pregel/remote.py).
 const (
 	resumingKey  = "__pregel_resuming"
 	resumeMapKey = "__pregel_resume_map"
@@ -220,10 +220,10 @@ func readScheduling(o *request.Fields, q *runRequest) {
 	}
 }
 
-// configuredCheckpoint returns the checkpoint in LangGraph's own config, as an earlier state has it. It ignores one of
-// an inner graph (checkpoint_ns), which is not a checkpoint of the thread.
+// configuredCheckpoint returns the checkpoint in LangGraph's config, as it appears in an earlier state. It ignores one
+// of an inner graph (checkpoint_ns), which is not a checkpoint of the thread.
 func configuredCheckpoint(o *request.Fields) string {
-	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
+	configurable := rawjson.Get(o.Get("config"), "configurable") // not split, because it may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")
 	if rawjson.TextOf(id) == "" || rawjson.GetText(configurable, "checkpoint_ns") != "" {
 		return ""
@@ -237,13 +237,13 @@ func readCompletion(o *request.Fields, q *runRequest) {
 	onDisconnect := o.Enum("on_disconnect", "cancel", "continue")
 	q.cancel = onDisconnect == "cancel" || onDisconnect == "" && q.ap()
 	if onCompletion == "delete" && !q.stateless {
-		o.Complain("on_completion", "can be delete only for runs without a thread in their path")
+		o.Complain("on_completion", "can only be delete for runs without a thread in their path")
 	}
 	q.DeleteAfter = onCompletion == "delete"
 	q.Temporary = onCompletion == "" && q.stateless && q.ThreadID == ""
 }
 
-// webhookOf reads a URL. Whether its host is allowed is checked when it is called.
+// webhookOf reads a URL. Its host is checked when it is called.
 func webhookOf(o *request.Fields) string {
 	s := o.Text("webhook")
 	if s == "" {
@@ -257,7 +257,7 @@ func webhookOf(o *request.Fields) string {
 	return s
 }
 
-// checkHints checks the types of fields that cannot change a result.
+// checkHints checks the types of fields that do not affect the result.
 func checkHints(o *request.Fields) {
 	o.Flag("stream_resumable", false)
 	o.Flag("checkpoint_during", false)
@@ -267,7 +267,7 @@ func checkHints(o *request.Fields) {
 }
 
 // jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both. Anything else is refused
-// here, since an agent would refuse it only after it has used up the answer and closed the question.
+// here, because an agent would only refuse it after it has consumed the answer and closed the question.
 func jumpOf(c *request.Fields) json.RawMessage {
 	to := request.UnlessEmpty(c.Get("goto"))
 	list := []json.RawMessage{to}

@@ -19,8 +19,8 @@ var (
 	runKeys     = []string{"run_id", "thread_id", "assistant_id", "agent_id", "metadata", "status", "kwargs", "multitask_strategy", "created_at", "updated_at", "error", "cancel_reason"}
 )
 
-// startRun reads a request for a run, starts it and sets the response's headers. tail is the path below the run that a
-// client can GET if it lost the response.
+// startRun reads a request for a run, starts the run and sets the response headers. tail is the path below the run that
+// a client can GET if the response is lost.
 func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
@@ -42,7 +42,7 @@ func (s *server) startRun(w http.ResponseWriter, r *http.Request, tail string) (
 }
 
 // startedHeaders sets the paths of a run. SDKs find both ids in Content-Location with a greedy pattern, so it must end
-// with the run's id. They GET Location to continue after a broken connection.
+// with the run's id. They send a GET to Location to continue after a broken connection.
 func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail string) {
 	at := "/runs/" + st.Run.ID
 	if !q.stateless {
@@ -176,7 +176,7 @@ func (s *server) searchRuns(w http.ResponseWriter, r *http.Request) error {
 	return s.replyRuns(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
 }
 
-// protocolStatus returns the statuses for one of the Agent Protocol's, whose "pending" includes running runs.
+// protocolStatus returns the statuses that correspond to an Agent Protocol status. Its "pending" includes running runs.
 func protocolStatus(status string) []mapping.RunStatus {
 	if status == string(mapping.RunPending) {
 		return []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}
@@ -246,7 +246,7 @@ func (s *server) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	return batch, o.Err()
 }
 
-// explainRun reports why a run waits. It is an extension of this bridge.
+// explainRun reports why a run is waiting, running or failed. It is an extension of this bridge.
 func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if why.Reason == adapter.ReasonQuestion { // as this face names it
+	if why.Reason == adapter.ReasonQuestion { // in the terms of this face
 		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
 	}
 	return replyJSON(w, why)

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The scripts contain what backends log for one run.
+// The scripts contain the events that backends log for one run.
 
 func started() mapping.Event {
 	return mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}

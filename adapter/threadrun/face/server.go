@@ -17,13 +17,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// server serves the dialect's routes. Its handlers are in one file per noun. It keeps no state and is safe for
-// concurrent use.
+// server serves the dialect's routes. It keeps no state and is safe for concurrent use.
 type server struct {
 	svc      adapter.Service
 	face     adapter.Face
 	log      *zap.Logger
-	waitBeat time.Duration // how long a wait may be silent before it sends a line break
+	waitBeat time.Duration // pause after which a silent wait sends a line break
 }
 
 // Mount adds the face's routes to r. They respond from svc.
@@ -41,8 +40,8 @@ func (s *server) mount(r *mux.Router) {
 	for _, e := range served {
 		words[e.path] = !strings.Contains(e.path, "{")
 	}
-	// A template that ends in an id must not match a fixed path: GET /runs/wait has the wrong method, it is not a run
-	// with a bad id.
+	// A template that ends in an id must not match a fixed path. GET /runs/wait is a wrong method, not a run with an
+	// invalid id.
 	noWord := func(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
 	for _, e := range served {
 		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.serve), Needs: e.needs}).Methods(e.method)
@@ -67,13 +66,14 @@ func (s *server) mount(r *mux.Router) {
 	})))
 }
 
-// noRoute refuses a request without a matching route: with 405 if its path accepts other methods, otherwise with 404.
+// noRoute returns the error for a request without a matching route: 405 if the path accepts other methods, otherwise
+// 404.
 func noRoute(w http.ResponseWriter, allowed []string) error {
 	if len(allowed) == 0 {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for those there are.")
+		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is no such route. See /docs for the available routes.")
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route takes %s.", strings.Join(allowed, " or "))
+	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route accepts %s.", strings.Join(allowed, " or "))
 }
 
 func (s *server) handle(serve handler) http.Handler {
@@ -88,12 +88,12 @@ func (s *server) handle(serve handler) http.Handler {
 	})
 }
 
-// fault returns an error if a request's query or headers are invalid for every operation.
+// fault returns an error if the query or headers of a request are invalid for every operation.
 func fault(r *http.Request) error {
 	return firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
 }
 
-// queryFault refuses parameters that are not text, and those that Go's parser of queries would silently drop.
+// queryFault refuses parameters that are not text and those that Go's query parser would silently drop.
 func queryFault(raw string) error {
 	if raw == "" {
 		return nil
@@ -101,7 +101,7 @@ func queryFault(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-			"The query behind the ? cannot be read: parameters are name=value, joined by &, with other signs as %%XX. Encode the values.")
+			"The query string cannot be parsed: parameters are name=value, joined by &, with other characters as %%XX. Encode the values.")
 	}
 	var errs []request.Complaint
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -177,7 +177,7 @@ func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	return ref, err
 }
 
-// readBody reads a request body of JSON. It returns nil if there is none.
+// readBody reads a JSON request body. It returns nil if there is none.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	return request.Read(w, r, int64(s.face.Limits.Body))
 }
@@ -189,7 +189,7 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 		return nil, err
 	}
 	if raw == nil && mandatory {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; a JSON object is needed.")
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; it must be a JSON object.")
 	}
 	o, err := request.Parse(raw, s.face.Limits.MaxJSONDepth)
 	if err == nil {

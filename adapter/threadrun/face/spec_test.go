@@ -183,14 +183,14 @@ var protocolRequests = []struct{ method, path, body string }{
 	{"DELETE", aThread, ``},
 }
 
-// Every operation of the document is mounted, or refused by name.
+// Every operation of the document has a route or is refused by name.
 func TestEveryOperationIsMounted(t *testing.T) {
 	t.Parallel()
 	doc := loadSpec(t)
 	for path, item := range doc.doc["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
 			if !mounted(strings.ToUpper(method), path) {
-				t.Errorf("%s %s is not there", method, path)
+				t.Errorf("%s %s has no route", method, path)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, chec
 	return nil
 }
 
-// getStateAtCheckpoint serves the request with the checkpoint in the body.
+// getStateAtCheckpoint responds with the state at the checkpoint in the body.
 func (s *server) getStateAtCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	thread, err := threadOf(r)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *server) updateInnerState(w http.ResponseWriter, r *http.Request, thread
 }
 
 // updatesOf reads a member that is an object or a list of objects. LangGraph's Python SDK declares the values of
-// update_state so (dict | Sequence[dict]).
+// update_state as dict | Sequence[dict].
 func updatesOf(o *request.Fields, name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil
@@ -249,7 +249,7 @@ func (s *server) replyInnerHistory(w http.ResponseWriter, r *http.Request, at ad
 	return nil
 }
 
-// beforeOf reads before: a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
+// beforeOf reads before, which is a checkpoint id, {checkpoint_id} or {configurable: {checkpoint_id}}.
 func beforeOf(o *request.Fields) string {
 	switch v := o.Get("before"); rawjson.Kind(v) {
 	case 0, '"':

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestRequestThatTheBridgeGivesUpIsAnswered checks that clients still connected when the bridge stops get an answer,
-// and disconnected ones none.
+// TestRequestThatTheBridgeGivesUpIsAnswered checks that clients that are still connected when the bridge stops get a
+// response, and disconnected clients do not.
 func TestRequestThatTheBridgeGivesUpIsAnswered(t *testing.T) {
 	t.Parallel()
 	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: http.StatusOK} {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// streamRun sends a run's frames until its end. If cancel is true, the run is cancelled when the client leaves.
+// streamRun sends a run's frames until its end. If cancel is true, the run is cancelled when the client disconnects.
 func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.View, cancel bool) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -28,7 +28,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.Vie
 	return st.settle(r.Context(), st.pump(ctx), cancel)
 }
 
-// newStreaming returns a response that has not begun. lost is called if the client stops reading.
+// newStreaming returns a response that has not begun. lost is called if the client is lost (see sse.NewStream).
 func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()) *streaming {
 	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), lost)}
 	if !v.After.Start && !v.After.Live {
@@ -40,7 +40,7 @@ func (s *server) newStreaming(w http.ResponseWriter, v *render.View, lost func()
 // settle ends a response, or returns err if the response has not begun.
 func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	switch {
-	case !st.out.Withdraw(): // after this no timer begins it
+	case !st.out.Withdraw(): // after Withdraw no timer begins the response
 		return st.finish(ctx, err, cancel)
 	case ctx.Err() != nil:
 		st.s.cancelAbandoned(ctx, st.v.Ref, cancel)
@@ -56,18 +56,18 @@ func (s *server) describe(ctx context.Context, v *render.View) error {
 	}
 	a, err := s.svc.GetAssistant(ctx, v.Agent)
 	if isNotFound(err) {
-		return nil // no longer configured; its runs can still be read
+		return nil // the agent is no longer configured, but its runs can still be read
 	}
 	v.Exposes = a.Exposes
 	return err
 }
 
-// cursorGrace is how long a stream with a cursor waits for its first event before it sends the status. The log refuses
-// an invalid cursor at once, which should be an HTTP error.
+// cursorGrace is the maximum time for which a stream with a cursor waits for its first event before it sends the
+// status. The log refuses an invalid cursor at once, and that should be an HTTP error.
 const cursorGrace = time.Second
 
-// streaming is a response in progress. It is not safe for concurrent use. The sse.Stream keeps it alive while there are
-// no events.
+// streaming is a response in progress. The sse.Stream keeps it alive while there are no events. Not safe for concurrent
+// use.
 type streaming struct {
 	s   *server
 	v   *render.View
@@ -78,7 +78,7 @@ type streaming struct {
 	ended  bool
 }
 
-// pump sends frames as they come. It returns nil after the run's end, and if no more are expected.
+// pump sends frames as they arrive. It returns nil after the run's end or if no more frames are expected.
 func (st *streaming) pump(ctx context.Context) error {
 	for e, err := range st.s.svc.RunEvents(ctx, st.v.Ref, st.v.After, st.out.Idle) {
 		if err == nil {
@@ -121,8 +121,8 @@ func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 	return st.err
 }
 
-// prime reads the tokens before the first entry, unless the reader starts at the run's start: messages/partial has the
-// whole text so far.
+// prime reads the tokens before the first entry, unless the reader starts at the beginning of the run. They are needed
+// because messages/partial has the whole text so far.
 func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 	if st.primed || st.v.After.Start {
 		return nil
@@ -148,8 +148,8 @@ func (s *server) tokensBefore(ctx context.Context, v *render.View, first *state.
 	return nil
 }
 
-// finish ends the response. If the stream could not be read to its end, it closes the connection abruptly. After a
-// clean end the client would take the run for ended; after an abrupt one it reconnects with the id of its last frame.
+// finish ends the response. If the log could not be read to the end, it closes the connection abruptly, so that the
+// client reconnects with the id of its last frame. After a clean end the client would assume that the run has ended.
 func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	if st.ended && err == nil {
 		return nil
@@ -165,12 +165,12 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	if err == nil && !st.stillActive(ctx) {
 		return nil
 	}
-	st.s.log.Warn("stream was cut off", zap.String("run", st.v.Ref.RunID), zap.Error(err))
+	st.s.log.Warn("stream interrupted", zap.String("run", st.v.Ref.RunID), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }
 
-// stillActive reports whether the run is active. Without new entries, a reader that has seen the end is complete; one
-// whose run is active was cut off.
+// stillActive reports whether the run is active. If there are no new entries, a reader of an active run was
+// interrupted, and a reader of an ended run has everything.
 func (st *streaming) stillActive(ctx context.Context) bool {
 	run, err := st.s.svc.GetRun(ctx, st.v.Ref)
 	return err == nil && run.Status.Active()
@@ -200,11 +200,11 @@ func (s *server) startRunView(w http.ResponseWriter, r *http.Request) (v *render
 	return v, q.cancel, nil
 }
 
-// namespaces returns the namespaces in a reader's query, their parts joined by "|" as in the names of frames. "" is the
-// root. Source: streamNamespaces of the LangGraph SDK.
+// namespaces returns the namespaces in a reader's query. Their parts are joined with "|", as in the names of frames. ""
+// is the root. Source: streamNamespaces of the LangGraph SDK.
 func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 
-// joinRunStream follows a run that another request started, in the requested modes or those of the run.
+// joinRunStream follows a run that another request started, in the requested modes or else those of the run.
 func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	names := q.Texts("stream_mode")
@@ -225,7 +225,7 @@ func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	return s.followRun(w, r, names, after, cancel)
 }
 
-// resumeRunStream serves joinRunStream's request with the parameters in the body.
+// resumeRunStream is like joinRunStream with the parameters in the body.
 func (s *server) resumeRunStream(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
@@ -251,7 +251,7 @@ func checkModes(names []string) error {
 	for _, n := range names {
 		if !slices.Contains(langGraphModes, n) {
 			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-				"stream_mode names the unknown mode %q; there are %s.", n, strings.Join(langGraphModes, ", "))
+				"stream_mode contains the unknown mode %q. The modes are %s.", n, strings.Join(langGraphModes, ", "))
 		}
 	}
 	return nil

@@ -22,11 +22,11 @@ import (
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 
-// threadKeys are the members that select may name. The SDKs' ThreadSelectField also has context, which belongs to runs
-// here. A thread selected with it would look as if it had none.
+// threadKeys lists the members that select may name. ThreadSelectField of the SDKs also has context, which belongs to
+// runs here. If it were accepted, threads would appear to have no context.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
-// The SDKs' ThreadSortBy has state_updated_at. Threads are sorted by one time of change here.
+// ThreadSortBy of the SDKs has updated_at and state_updated_at. The bridge sorts by the same time for both.
 var threadSorts = []request.Sort{
 	{Word: "thread_id", By: mapping.SortByID}, {Word: "status", By: mapping.SortByStatus}, {Word: "created_at", By: mapping.SortByCreated},
 	{Word: "updated_at", By: mapping.SortByUpdated}, {Word: "state_updated_at", By: mapping.SortByUpdated},
@@ -74,8 +74,8 @@ func superstepsOf(o *request.Fields) []adapter.Superstep {
 	return out
 }
 
-// superstepUpdate reads {values, command, as_node}. A command that is not empty replaces values, as on a LangGraph
-// server. Only a graph can execute its goto and resume.
+// superstepUpdate reads {values, command, as_node}. A non-empty command replaces values, as on a LangGraph server. Its
+// goto and resume are refused, because only a graph can execute them.
 func superstepUpdate(o *request.Fields) adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = updatesOf(o, "values")
@@ -98,14 +98,14 @@ func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 		in := o.Sub("ttl")
 		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
 		if in.Get("strategy") != nil && in.Get("ttl") == nil {
-			in.Complain("ttl", "must be there beside a strategy: without a time, nothing would come of it")
+			in.Complain("ttl", "is required with a strategy, which has no effect without a time")
 		}
 		return request.Minutes(in, "ttl"), keepLatest
 	}
 	return request.Minutes(o, "ttl"), false
 }
 
-// threadFault returns why the last run of a thread failed, if the thread's status is error.
+// threadFault returns the failure of a thread's last run if the status of the thread is error.
 func (s *server) threadFault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
 	if t.Status != mapping.ThreadError {
 		return nil, nil
@@ -138,7 +138,7 @@ func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
 	parts := q.Texts("include")
 	for _, name := range parts {
 		if name != "ttl" {
-			q.Complain("include", "names the unknown part "+strconv.Quote(name)+"; there is ttl")
+			q.Complain("include", "names the unknown part "+strconv.Quote(name)+"; only ttl is supported")
 		}
 	}
 	if err := q.Err(); err != nil {
@@ -188,7 +188,7 @@ func (s *server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// neutralMessages reads messages of the Agent Protocol. Those without an id get one.
+// neutralMessages reads messages of the Agent Protocol. It assigns an id to messages without one.
 func (s *server) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
@@ -335,7 +335,7 @@ func (s *server) writePickedThread(ctx context.Context, e *rawjson.Writer, t map
 		return err
 	}
 	if set.Pick(e, one.Bytes); len(wanted) > 0 {
-		e.Bytes = e.Bytes[:len(e.Bytes)-1] // reopen the object
+		e.Bytes = e.Bytes[:len(e.Bytes)-1] // removes the closing brace
 		e.Key("extracted")
 		selection.WriteExtracted(e, one.Bytes, wanted)
 		e.Close('}')
@@ -354,9 +354,9 @@ func isClass(err error, c mapping.Class) bool {
 	return errors.As(err, &e) && e.Class == c
 }
 
-// pruneThreads deletes threads, or all of their states but the newest. It counts the threads of which something was
-// deleted. Missing threads do not count, nor do threads with an active run, which keep their states. Source:
-// threads.prune of the LangGraph SDKs.
+// pruneThreads deletes threads, or all their states except the newest. It responds with the number of threads from
+// which something was deleted. Threads with an active run keep their states. Neither they nor missing threads are
+// counted. Source: threads.prune of the LangGraph SDKs.
 func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -368,7 +368,7 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 		o.Complain("thread_ids", "is needed")
 	}
 	if most := s.face.Limits.MaxPruneThreads; most > 0 && len(ids) > most {
-		o.Complain("thread_ids", "names %d threads, and limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
+		o.Complain("thread_ids", "contains %d threads, but limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
@@ -413,7 +413,7 @@ func (s *server) pruneHistory(ctx context.Context, id string) (bool, error) {
 	return n > 0, err
 }
 
-// getThreadStorage reports the space that a thread takes in the database. It is an extension of this bridge.
+// getThreadStorage reports the space that a thread uses in the database. It is an extension of this bridge.
 func (s *server) getThreadStorage(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Modes of a stream of a whole thread. Source: ThreadStreamMode of the LangGraph SDKs. A metadata frame without a
-// status begins a run, one with the status run_done ends it.
+// status begins a run; a metadata frame with the status run_done ends it.
 const (
 	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with
 	threadLifecycle   = "lifecycle"    // starts and ends of runs
@@ -26,8 +26,8 @@ const (
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
-// streamThread follows all runs of a thread, including future ones, until the client leaves. On the same path the Agent
-// Protocol opens the WebSocket of its streaming protocol.
+// streamThread follows all runs of a thread, including future ones, until the client disconnects. Clients of the Agent
+// Protocol use the same path to open the WebSocket of its streaming protocol.
 func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 	if isWebSocket(r) {
 		return s.serveSocket(w, r, protocol.Camel)
@@ -79,7 +79,7 @@ func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	if err == nil || ctx.Err() != nil || ts.out.Failed() || isNotFound(err) {
 		return nil
 	}
-	ts.s.log.Warn("stream was cut off", zap.String("thread", ts.thread), zap.Error(err))
+	ts.s.log.Warn("stream interrupted", zap.String("thread", ts.thread), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }
 
@@ -148,7 +148,7 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 	return v, ts.s.tokensBefore(ctx, v, e)
 }
 
-// beyond writes the frames that only a thread's stream has: the end of a run, and the state after it or after an
+// beyond writes the frames that only exist in a stream of a thread: the end of a run, and the state after a run or an
 // update.
 func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	ended := e.Kind == mapping.KindEnd

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// fakeThreadLog yields the present entries, and then reports that the thread was deleted.
+// fakeThreadLog yields the current entries and then reports that the thread was deleted.
 func (f *fake) ThreadPosition(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
 	f.lastQuery = after
 	if _, ok := f.threads[id]; !ok {

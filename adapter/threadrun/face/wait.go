@@ -39,8 +39,8 @@ func (s *server) joinRun(w http.ResponseWriter, r *http.Request) error {
 	return s.joinRunAs(w, r, bareValues)
 }
 
-// joinRunAP serves the Agent Protocol's wait, joinRunWithStatus the one below a thread, which has the status at the top
-// according to its README.
+// joinRunAP serves the Agent Protocol's wait. joinRunWithStatus serves the one below a thread, whose response has the
+// status at the top according to the protocol's README.
 func (s *server) joinRunAP(w http.ResponseWriter, r *http.Request) error {
 	return s.joinRunAs(w, r, waitResponse)
 }
@@ -66,7 +66,7 @@ func (s *server) joinRunAs(w http.ResponseWriter, r *http.Request, shape waitSha
 	return s.waitForRun(w, r, run, shape, cancel)
 }
 
-// mayCancel returns an error if the reader wants the run cancelled when it leaves but lacks the right.
+// mayCancel returns an error if the reader lacks the right to cancel a run and cancel is true.
 func mayCancel(r *http.Request, cancel bool) error {
 	if !cancel {
 		return nil
@@ -74,8 +74,8 @@ func mayCancel(r *http.Request, cancel bool) error {
 	return mapping.PrincipalOf(r.Context()).Need(mapping.RightRun)
 }
 
-// readerContext returns the context for reading the run. It is not cancelled with a request that cancels the run when
-// its client leaves: the client may have left already, and the run still has to be found.
+// readerContext returns the context for reading the run. If cancel is true, it does not end with the request, because
+// the run still has to be found to be cancelled if the client has already disconnected.
 func readerContext(r *http.Request, cancel bool) context.Context {
 	if cancel {
 		return context.WithoutCancel(r.Context())
@@ -83,7 +83,7 @@ func readerContext(r *http.Request, cancel bool) context.Context {
 	return r.Context()
 }
 
-// waitShape is the form of a wait's response.
+// waitShape is the format of the response to a wait.
 type waitShape int
 
 const (
@@ -92,11 +92,11 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// waitForRun waits for the run's end and responds with the result. If the client leaves earlier, the run is cancelled
-// only if cancel is true.
+// waitForRun waits for the run's end and responds with the result. If the client disconnects earlier, the run is
+// cancelled only if cancel is true.
 func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
-	defer beat.stop() // a beat must not write after the handler has returned
+	defer beat.stop() // nothing may be written after the handler has returned
 	if shape == bareValues {
 		beat.start(s.waitBeat)
 	}
@@ -106,7 +106,7 @@ func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping
 		s.cancelAbandoned(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
-			panic(http.ErrAbortHandler) // the client would take white space for a complete response
+			panic(http.ErrAbortHandler) // the client would accept white space as a complete response
 		}
 		return stopping
 	}
@@ -136,13 +136,13 @@ func (s *server) awaitEnd(ctx context.Context, run *mapping.Run) (*state.Entry, 
 		last = e
 	}
 	if last == nil || last.Kind != mapping.KindEnd || last.Head.Outcome == nil {
-		return nil, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge stops. The run goes on; join it again.")
+		return nil, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. The run continues; join it again.")
 	}
 	return last, nil
 }
 
-// cancelAbandoned cancels the run of a client that left, if cancel is true. A bridge that shuts down ends its requests
-// with a cause of its own; the run then continues.
+// cancelAbandoned cancels the run of a disconnected client if cancel is true. It does not if the bridge is shutting
+// down, which ends requests with a different cause; the run then continues.
 func (s *server) cancelAbandoned(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
@@ -168,7 +168,7 @@ func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape 
 	if err == nil {
 		a.sendRest()
 	}
-	return nil // an error means that the client is gone
+	return nil // an error only means that the client has gone
 }
 
 func (a *answer) waitResponse(run *mapping.Run, end *state.Entry, shape waitShape) error {
@@ -195,8 +195,8 @@ func (a *answer) waitResponse(run *mapping.Run, end *state.Entry, shape waitShap
 	return nil
 }
 
-// ended returns the run with the result in its end event. Reading the run again would need a query, and it may be
-// deleted.
+// ended returns the run with the result in its end event. Reading the run again would take a query, and the run may
+// have been deleted.
 func ended(run *mapping.Run, end *state.Entry) *mapping.Run {
 	left := *run
 	left.Status, left.Fault, left.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason

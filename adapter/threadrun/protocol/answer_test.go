@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// answer is a client that reads until it breaks.
+// answer is a client that accepts data until it breaks.
 type answer struct {
 	bytes.Buffer
 	head   http.Header
@@ -33,7 +33,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.Buffer.Write(b)
 }
 
-// streamed is a stream of a thread without events in a bubble of synctest: its output, its end, and the bridge's log.
+// streamed is a stream of a thread without events, for use with synctest.
 type streamed struct {
 	*world
 	*answer
@@ -58,7 +58,7 @@ func stream(t *testing.T) *streamed {
 	return st
 }
 
-// over waits for the end of a stream, which must be silent.
+// over waits for the end of a stream, which must not be logged.
 func (st *streamed) over(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
@@ -68,12 +68,12 @@ func (st *streamed) over(t *testing.T) {
 			t.Errorf("%v, and the log has %v", err, st.logged.All())
 		}
 	default:
-		t.Error("it goes on")
+		t.Error("the stream continues")
 		st.leave()
 	}
 }
 
-// A client that leaves ends its stream, and nothing more is sent to it.
+// A stream ends when its client disconnects, and nothing more is sent.
 func TestAStreamEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAStreamEndsWithItsClient(t *testing.T) {
 		time.Sleep(3*time.Second + 1)
 		synctest.Wait()
 		if got := strings.Count(st.String(), ": heartbeat\n"); got != 3 {
-			t.Errorf("%d signs of life in three seconds: %q", got, st)
+			t.Errorf("%d heartbeats in three seconds: %q", got, st)
 		}
 		st.leave()
 		st.over(t)
@@ -89,12 +89,12 @@ func TestAStreamEndsWithItsClient(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if st.Len() > sent {
-			t.Errorf("after its end it was sent %q", st.Bytes()[sent:])
+			t.Errorf("sent %q after the end", st.Bytes()[sent:])
 		}
 	})
 }
 
-// A client that cannot be written to is noticed at the next event or heartbeat.
+// A lost client is noticed at the next event or heartbeat.
 func TestAStreamEndsWhenItsClientIsLost(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(st *streamed){
@@ -115,7 +115,7 @@ func TestAStreamEndsWhenItsClientIsLost(t *testing.T) {
 	}
 }
 
-// Requests for a stream are read as strictly as any body.
+// Requests for a stream are validated as strictly as other bodies.
 func TestRequestsForAStream(t *testing.T) {
 	t.Parallel()
 	deep := `{"channels":["values"],"x":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`

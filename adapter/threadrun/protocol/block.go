@@ -13,7 +13,7 @@ const (
 	blockText      = "text"
 	blockReasoning = "reasoning"
 	blockCall      = "tool_call"
-	blockWhole     = "" // any other kind; emitted at once
+	blockWhole     = "" // any other kind; emitted as a whole
 )
 
 // block is one block of a message's content.
@@ -22,18 +22,18 @@ type block struct {
 	index     int
 	text      strings.Builder // or the JSON arguments of a call
 	id, name  string          // of a call
-	args      jsonDepth       // of a call that arrives in pieces
+	args      jsonDepth       // tracks the arguments of a call that arrives in pieces
 	whole     json.RawMessage
-	atOnce    bool // it arrived at once
+	atOnce    bool // it arrived as a whole
 	begun     bool
-	told      int // bytes of text that were emitted
+	told      int // bytes of text emitted so far
 }
 
 // isBroken reports whether the block is a call with incomplete arguments.
 func (b *block) isBroken() bool { return b.kind == blockCall && !b.args.ended }
 
-// become sets the final arguments of a call. They are emitted with its end, since they may be spelled differently from
-// the pieces.
+// become sets the final arguments of a call. They are emitted when the call ends, because they may be formatted
+// differently from the pieces.
 func (b *block) become(args json.RawMessage) {
 	b.text.Reset()
 	b.text.Write(args)
@@ -88,5 +88,5 @@ func (b *block) finalCall(w *writer) json.RawMessage {
 	}
 	w.open().text("type", "invalid_tool_call")
 	b.nameCall(w)
-	return w.text("args", b.text.String()).text("error", "The arguments are no JSON object.").close().Bytes
+	return w.text("args", b.text.String()).text("error", "The arguments are not a JSON object.").close().Bytes
 }

@@ -2,13 +2,13 @@ package protocol
 
 import "slices"
 
-// blocks are the blocks of a message that have not ended. The first one is being emitted. Blocks do not interleave
-// (CDDL, section 8), so the others wait until it ends. A call that arrives in pieces ends when its arguments are
-// complete and something followed it, or else with the message.
+// blocks holds the unfinished blocks of a message. The first one is being emitted. Blocks must not interleave (CDDL,
+// section 8), so the others wait until it ends. A call that arrives in pieces ends when its arguments are complete and
+// another piece follows, or when the message ends.
 type blocks struct {
 	open   []*block
-	count  int             // including those that have ended
-	closed map[string]bool // keys of calls that have ended, and "id" with their ids
+	count  int             // including finished blocks
+	closed map[string]bool // keys of finished calls, and "id" with their ids
 }
 
 func (bs *blocks) add(b *block) *block {
@@ -53,8 +53,8 @@ func (bs *blocks) broken(id string) *block {
 	return nil
 }
 
-// call returns the call that a piece with the key belongs to, or nil. Some agents send all calls with the same index
-// and different ids (merge_lists in langchain_core).
+// call returns the call to which a piece with the key belongs, or nil. Some agents send all calls with the same index
+// but different ids (merge_lists in langchain_core).
 func (bs *blocks) call(key, id string) *block {
 	for _, b := range slices.Backward(bs.open) {
 		if b.key == key && (id == "" || b.id == "" || b.id == id) {
@@ -64,7 +64,8 @@ func (bs *blocks) call(key, id string) *block {
 	return nil
 }
 
-// isTold reports whether a piece belongs to a call that has ended. Complete arguments accept no further piece.
+// isTold reports whether a piece belongs to a finished call. Once its arguments are complete, a call accepts no further
+// pieces.
 func (bs *blocks) isTold(key, id string) bool {
 	if id != "" {
 		return bs.closed["id"+id]

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// says1 returns a chunk of text of the message m1, and calls1 one with a piece of a call.
+// says1 returns a chunk with text of the message m1, and calls1 a chunk with a piece of a call.
 func says1(text string) mapping.Event { return piece("m1", "plan:t1", `"content":"`+text+`"`) }
 
 func calls1(pieces string) mapping.Event {
 	return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[`+pieces+`]`)
 }
 
-// An agent's chunks become blocks that do not interleave, each of them complete and without duplicates.
+// An agent's chunks become complete blocks that neither interleave nor repeat.
 func TestBlocksOfAMessageAreWhole(t *testing.T) {
 	t.Parallel()
 	const (
@@ -67,7 +67,7 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 		},
 		"a call that is never whole": {
 			[]mapping.Event{calls1(begins), says1("oh")},
-			[]string{`{"type":"invalid_tool_call","id":"c1","name":"look","args":"{\"a\"","error":"The arguments are no JSON object."}`, text("oh")},
+			[]string{`{"type":"invalid_tool_call","id":"c1","name":"look","args":"{\"a\"","error":"The arguments are not a JSON object."}`, text("oh")},
 		},
 		"pieces of a call that was told whole": {
 			[]mapping.Event{piece("m1", "plan:t1", `"content":"","tool_calls":[{"id":"c1","name":"look","args":{}}]`), calls1(begins), calls1(goesOn + `,` + ends)},
@@ -89,17 +89,17 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 	}
 }
 
-// Text after a call is emitted as it arrives once the call's arguments are complete.
-func TestWordsAfterACallDoNotWait(t *testing.T) {
+// Once the arguments of a call are complete, text after it is emitted as it arrives.
+func TestTextAfterACallDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), calls1(`{"id":"c1","name":"look","args":"{\"a\":1}","index":0}`), says1("so"))
 	if got := told(t, w, all(), Snake); !bytes.Contains(got, []byte(`"text":"so"`)) {
-		t.Errorf("they wait:\n%s", got)
+		t.Errorf("the text was held back:\n%s", got)
 	}
 }
 
-// blocksOf returns the blocks that a client has at the end, and checks their parts: each begins after the previous one
-// has ended, and its pieces add up to its end.
+// blocksOf returns the final blocks of a client. It checks that each block begins after the end of the previous one and
+// that the pieces of a block add up to the whole.
 func blocksOf(t *testing.T, lines []byte) (list []string) {
 	t.Helper()
 	open, sum := false, ""
@@ -110,13 +110,13 @@ func blocksOf(t *testing.T, lines []byte) (list []string) {
 			continue
 		}
 		if index != int64(len(list)) {
-			t.Errorf("block %d while block %d is told: %s", index, len(list), line)
+			t.Errorf("block %d during block %d: %s", index, len(list), line)
 		}
 		delta, content := member(data, "delta"), member(data, "content")
 		switch rawjson.GetText(data, "event") {
 		case "content-block-start":
 			if open {
-				t.Errorf("the block before has not ended: %s", line)
+				t.Errorf("the previous block has not ended: %s", line)
 			}
 			open, sum = true, ""
 		case "content-block-delta":

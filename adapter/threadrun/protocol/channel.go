@@ -25,10 +25,10 @@ var channels = []string{
 	channelCheckpoints, channelTasks, channelCustom,
 }
 
-// namedCustom begins the name of a channel for custom events of one name.
+// namedCustom is the prefix of a channel for custom events with one name.
 const namedCustom = channelCustom + ":"
 
-// knownChannel reports whether a client may ask for the channel.
+// knownChannel reports whether a client may request the channel.
 func knownChannel(name string) bool {
 	return slices.Contains(channels, name) || len(name) > len(namedCustom) && strings.HasPrefix(name, namedCustom)
 }
@@ -41,7 +41,7 @@ type filter struct {
 	since      int64      // only events with greater numbers
 }
 
-// mostFiltered bounds the channels and namespaces of a filter, since each event is compared with all of them.
+// mostFiltered limits the channels and the namespaces of a filter, because each event is compared with all of them.
 const mostFiltered = 1000
 
 func (f *filter) tooLong() bool {
@@ -54,11 +54,11 @@ func readFilter(p *params) (filter, error) {
 	f := filter{depth: -1}
 	list, ok := textsOf(p.get("channels"))
 	if !ok || len(list) == 0 {
-		return f, invalid("channels must be a list of channels that is not empty; there are %s.", strings.Join(channels, ", "))
+		return f, invalid("channels must be a non-empty list of channels. The channels are %s.", strings.Join(channels, ", "))
 	}
 	for _, name := range list {
 		if !knownChannel(name) {
-			return f, invalid("channels names the unknown channel %q; there are %s, and custom:NAME.", name, strings.Join(channels, ", "))
+			return f, invalid("channels contains the unknown channel %q. The channels are %s, and custom:NAME.", name, strings.Join(channels, ", "))
 		}
 	}
 	f.channels = slices.Compact(slices.Sorted(slices.Values(list)))
@@ -67,12 +67,12 @@ func readFilter(p *params) (filter, error) {
 		return f, err
 	}
 	if f.tooLong() {
-		return f, invalid("A filter may have %d channels and as many namespaces.", mostFiltered)
+		return f, invalid("A filter may have at most %d channels and %[1]d namespaces.", mostFiltered)
 	}
 	if v := p.get("depth"); v != nil {
 		n, ok := whole(v)
 		if !ok {
-			return f, invalid("depth must be a whole number from 0.")
+			return f, invalid("depth must be a whole number, 0 or greater.")
 		}
 		f.depth = int(min(n, 1<<20))
 	}
@@ -86,7 +86,7 @@ func readFilter(p *params) (filter, error) {
 	return f, err
 }
 
-// wants reports whether an event comes after since, is on one of the channels and in one of the namespaces.
+// wants reports whether an event follows since and is in one of the channels and one of the namespaces.
 func (f *filter) wants(ev *event, at place) bool {
 	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev)
 }
@@ -97,8 +97,8 @@ func (f *filter) onChannel(ev *event) bool {
 }
 
 // within reports whether an event is in one of the namespaces. The lifecycle of a plain node only matches a filter that
-// names a namespace below the root. LangGraph's servers send the lifecycle of graphs alone, and SDKs take each one for
-// a graph.
+// names a namespace below the root. LangGraph's servers only send lifecycle events of graphs, and SDKs treat each one
+// as a graph.
 func (f *filter) within(ev *event) bool {
 	if len(f.namespaces) == 0 {
 		return !ev.plain

@@ -74,7 +74,7 @@ func TestBadFilters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f, err := readFilter(p); err == nil {
-			t.Errorf("%s is taken as %+v", bad, f)
+			t.Errorf("%s was accepted as %+v", bad, f)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// checkpoints emits checkpoints. Clients pair each with the values that follow it.
+// checkpoints emits checkpoints. Clients pair a checkpoint with the values that follow it.
 type checkpoints struct {
 	*emitter
-	step    int               // that of the newest checkpoint, as emitted
+	step    int               // the step of the newest checkpoint, as emitted
 	turn    string            // the checkpoint at which the current turn began
 	turnsOf map[string]string // the beginning of the turn after each checkpoint
 }
@@ -20,9 +20,9 @@ func newCheckpoints(out *emitter) *checkpoints {
 	return &checkpoints{emitter: out, step: math.MinInt, turnsOf: map[string]string{}}
 }
 
-// note records a checkpoint before it is emitted and makes its step greater than all before it. A thread/run agent
-// counts from the start if the bridge created a new thread for it, and a fork counts from its origin. Clients treat
-// values with a lower step as old and keep messages that these lack.
+// note records a checkpoint before it is emitted and makes its step greater than all earlier ones. A thread/run agent
+// restarts its count if the bridge created a new thread for it, and a fork continues the count of its origin. Clients
+// treat values with a lower step as outdated and keep messages that are missing in them.
 func (p *checkpoints) note(cp *mapping.Checkpoint) {
 	p.step, p.turn = max(cp.Step, p.step+1), cp.Parent
 	if cp.Source == sourceLoop {
@@ -34,8 +34,8 @@ func (p *checkpoints) note(cp *mapping.Checkpoint) {
 	}
 }
 
-// awaitsInput reports whether a graph at the checkpoint has not processed its input yet. A run without an input
-// processes it again, and a run with another input replaces it.
+// awaitsInput reports whether the graph has not processed its input yet at the checkpoint. A run from there without an
+// input processes the input again; a run with an input replaces it.
 func awaitsInput(cp *mapping.Checkpoint) bool {
 	return len(cp.Next) == 1 && cp.Next[0] == rule.StartNode
 }
@@ -47,9 +47,9 @@ func (p *checkpoints) noteAll(list []mapping.Checkpoint) {
 	}
 }
 
-// emitPoint emits the newest checkpoint. SDKs fork at its parent to replace a person's message or to regenerate an
-// answer. They treat it as the parent of every message in the values (up to 1.11), or of the new ones (from 1.15 on).
-// So the parent is the beginning of the turn, which works for both.
+// emitPoint emits the newest checkpoint. SDKs fork at its parent to replace a user's message or to regenerate an
+// answer. SDKs up to 1.11 treat it as the parent of every message in the values, and those from 1.15 on only of the new
+// messages. The beginning of the turn is emitted as the parent, because it works for both.
 func (p *checkpoints) emitPoint(cp *mapping.Checkpoint) {
 	step, turn := p.step, p.turn
 	p.send(channelCheckpoints, nil, func(w *writer) {

@@ -13,9 +13,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// Replacing a person's message, or regenerating an answer, starts a run from the parent of the message. SDKs up to 1.11
-// use the newest parent for all messages in the values. Newer ones keep the first of each message.
-func TestAMessageHasTheCheckpointWhereItsTurnBeganForAParent(t *testing.T) {
+// To replace a user's message or regenerate an answer, clients start a run from the parent of the message. SDKs up to
+// 1.11 use the newest parent for all messages in the values. Newer ones keep the first parent of each message.
+func TestTheParentOfAMessageIsTheBeginningOfItsTurn(t *testing.T) {
 	t.Parallel()
 	const first, second = 10, 20
 	state := func(id, parent int, source string, next []string, messages ...string) mapping.Event {
@@ -99,8 +99,8 @@ func parents(t *testing.T, w *world) (last, first string) {
 	return list(lasts), list(firsts)
 }
 
-// Clients treat values of a lower step as those of an old checkpoint, and keep messages that these lack. For a fork
-// with fewer steps than its branch they would show both answers.
+// Clients treat values with a lower step as outdated and keep messages that are missing in them. After a fork with
+// fewer steps than its branch, they would show both answers.
 func TestStepsOfCheckpointsRise(t *testing.T) {
 	t.Parallel()
 	point := func(id, parent, step int) mapping.Event {

@@ -21,7 +21,7 @@ func (v *runView) chunk(e *state.Entry) {
 		v.tree.reachNode(v.out, ns)
 		v.out.toolFrame(ns, e)
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
-		if len(ns) > 0 { // at the root, other kinds of events have them
+		if len(ns) > 0 { // at the root, they are other kinds of events
 			v.tree.reach(v.out, ns)
 			if data := withoutQuestions(e.Data); len(data) == len(e.Data) || rawjson.CountMembers(data) > 0 {
 				v.out.send(name, ns, func(w *writer) { w.Raw(data, "{}") })
@@ -36,7 +36,7 @@ func (v *runView) chunk(e *state.Entry) {
 // questionsKey is LangGraph's member for questions in values and updates.
 const questionsKey = "__interrupt__"
 
-// withoutQuestions removes the questions from a state. They are separate events.
+// withoutQuestions removes the questions from a state, because they are separate events.
 func withoutQuestions(data json.RawMessage) json.RawMessage {
 	if rawjson.Get(data, questionsKey) == nil {
 		return data
@@ -84,7 +84,7 @@ func (v *runView) taskEnds(e *state.Entry) {
 	})
 }
 
-// taskID returns the id of the task that ran. It is in the checkpoint before this one.
+// taskID returns the id of the task that ran, which the previous checkpoint announced.
 func taskID(e *state.Entry) string {
 	if e.Head.Checkpoint == nil {
 		return mapping.StateTaskID("")

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Reply is the answer to a command: its envelope, the losses of a run that it started, and the names of ignored
+// Reply is the reply to a command: its envelope, the losses of the run that it started, and the names of ignored
 // members, as in body.IgnoredHeader.
 type Reply struct {
 	Body    []byte
@@ -31,13 +31,13 @@ type command struct {
 	method  string
 	losses  []mapping.Loss
 	ignored http.Header // only body.IgnoredHeader
-	before  int64       // the number from through
+	before  int64       // the result of through before the command
 }
 
 // operation executes a command and returns a function that writes its result.
 type operation func(c *command) (result func(w *writer), err error)
 
-// operations are the commands that need no connection (CDDL, CommandData), and the right for each.
+// operations are the commands that need no connection (CDDL, CommandData) and the rights that they need.
 var operations = map[string]struct {
 	carry operation
 	need  string
@@ -51,12 +51,12 @@ var operations = map[string]struct {
 	"agent.getTree":         {(*command).agentGetTree, mapping.RightRead},
 }
 
-// verbs are the audit verbs of the commands that do more than read.
+// verbs has the audit verbs of commands that do more than read.
 var verbs = map[string]mapping.Verb{
 	"run.start": mapping.Created, "input.respond": mapping.Answered, "input.inject": mapping.Changed, "state.fork": mapping.Changed,
 }
 
-// kinds are the kinds of objects that those commands change.
+// kinds has the kinds of objects that those commands change.
 var kinds = map[string]string{"run.start": "run", "input.respond": "run", "input.inject": "state", "state.fork": "state"}
 
 // overConnection lists the commands about the subscriptions of a WebSocket.
@@ -64,8 +64,8 @@ var overConnection = map[string]bool{
 	"subscription.subscribe": true, "subscription.unsubscribe": true, "subscription.reconnect": true,
 }
 
-// Command executes one command for a thread. Errors of the command are in the reply. It returns an error if the request
-// is invalid or the bridge failed.
+// Command executes one command for a thread. Errors of the command are in the reply. Command returns an error if the
+// request is invalid or the bridge failed.
 func (s *Server) Command(ctx context.Context, thread string, header http.Header, raw json.RawMessage) (Reply, error) {
 	c, err := s.read(ctx, thread, raw)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 	return Reply{Body: answer, Losses: c.losses, Ignored: c.ignored.Get(body.IgnoredHeader)}, err
 }
 
-// read reads the envelope {id, method, params} and checks the caller's right. With an error it returns as much of the
-// command as could be read, since its id identifies the refusal.
+// read reads the envelope {id, method, params} and checks the caller's right. If it returns an error, it also returns
+// the part of the command that could be read, because the refusal needs its id.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
 	c := &command{s: s, ctx: ctx, thread: thread, ignored: http.Header{}}
 	if len(raw) == 0 {
@@ -111,8 +111,8 @@ func idOf(envelope json.RawMessage) json.RawMessage {
 	return id
 }
 
-// idWithin returns the id of a malformed command, such as one that is nested too deeply. Over a WebSocket the sender
-// would otherwise wait forever for an answer with the id.
+// idWithin returns the id of a malformed command, such as one that is nested too deeply. Over a WebSocket, the sender
+// would otherwise wait forever for a reply with the id.
 func idWithin(raw json.RawMessage) json.RawMessage {
 	if !rawjson.Valid(raw) || rawjson.Kind(raw) != '{' {
 		return nil
@@ -131,8 +131,8 @@ func malformed() error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
 }
 
-// reply executes the command and writes its envelope in the spelling of the command, or in the usual one if the command
-// does not show it.
+// reply executes the command and writes the reply in the spelling of the command, or in the usual one if the command
+// does not show its spelling.
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
@@ -172,7 +172,7 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 		return run(c)
 	case overConnection[c.method]:
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"%s is a command for a WebSocket. Over HTTP each POST to the stream is a subscription.", c.method)
+			"%s requires a WebSocket. Over HTTP, each POST to the stream is a subscription.", c.method)
 	default:
 		return nil, mapping.Errorf(mapping.Invalid, codeCommand, "There is no command %q.", c.method)
 	}

@@ -13,7 +13,7 @@ import (
 // ofRuns are the params of commands that start a run (command.start).
 var ofRuns = []string{"config", "metadata", "context", "langsmith_tracer", "interrupt_before", "interrupt_after", "multitask_strategy"}
 
-// taken are the known params of commands. The document allows others, which are named in the reply.
+// taken lists the known params of commands. The CDDL allows others; they are ignored and named in the reply.
 var taken = map[string][]string{
 	"run.start":             append([]string{"assistant_id", "input"}, ofRuns...),
 	"input.respond":         append([]string{"namespace", "interrupt_id", "response", "responses", "update", "goto"}, ofRuns...),
@@ -34,9 +34,9 @@ var ofFilters = []string{"channels", "namespaces", "depth", "since", "since_even
 // ofCommands are the members of a command's envelope.
 var ofCommands = []string{"id", "method", "params"}
 
-// note adds the names of unknown members to ignored, prefixed with a path. A name similar to a known member that the
-// object lacks is refused. A run without its misspelt input would continue the thread, and a stream without its filter
-// would contain everything.
+// note adds the names of unknown members to ignored, prefixed with a path. It refuses a name that is similar to a known
+// member missing in the object, because a run without its misspelt input would continue the thread, and a stream
+// without its misspelt filter would contain everything.
 func (p *params) note(ignored http.Header, path, of string, known []string) (err error) {
 	if p.object == nil || len(known) == 0 {
 		return nil
@@ -47,11 +47,11 @@ func (p *params) note(ignored http.Header, path, of string, known []string) (err
 			return
 		}
 		if i := slices.IndexFunc(known, func(k string) bool { return said == k || said == camelNames[k] }); i >= 0 {
-			p.sent(known[i]) // a refusal uses the spelling of the command
+			p.sent(known[i]) // so that a refusal uses the spelling of the command
 			return
 		}
 		if near := mapping.Misspelt(said, known); near != "" && p.sent(near) == nil {
-			err = invalid("%s is no param of %s. Did you mean %s?", said, of, near)
+			err = invalid("%s is not a param of %s. Did you mean %s?", said, of, near)
 			return
 		}
 		body.Ignored(ignored, path+said)

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// runModes are the stream modes of runs that are started here. The events are made from them.
+// runModes are the stream modes of runs started by a command. The events are derived from them.
 const runModes = `["values","updates","messages-tuple","custom","tasks","checkpoints","tools"]`
 
 // request is a run requested by a command.
@@ -24,8 +24,9 @@ type request struct {
 	checkpoint string
 }
 
-// startOnce starts the run that ask derives from the command and the state of the thread. An earlier command with the
-// same Idempotency-Key has its run already. Then ask is not called, because the question may no longer be open.
+// startOnce starts the run that ask derives from the command and the state of the thread. If an earlier command with
+// the same Idempotency-Key has started a run, startOnce returns that run. It does not call ask then, because the
+// question may no longer be open.
 func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	if run, err := c.again(); run != nil || err != nil {
 		return run, err
@@ -40,7 +41,7 @@ func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	return nil, err
 }
 
-// again returns the run of the same earlier command, or nil.
+// again returns the run that an earlier copy of the command started, or nil.
 func (c *command) again() (*mapping.Run, error) {
 	said := c.said()
 	if said == nil {
@@ -54,8 +55,8 @@ func (c *command) again() (*mapping.Run, error) {
 	return &before.Run, nil
 }
 
-// said returns the content to which an Idempotency-Key is bound, or nil without a key. It is the command without its
-// id, which a client may change when it repeats the command.
+// said returns the content to which an Idempotency-Key is bound, or nil if there is no key. It is the command without
+// its id, because a client may change the id when it repeats the command.
 func (c *command) said() json.RawMessage {
 	if c.header.Get(adapter.IdempotencyKeyHeader) == "" {
 		return nil
@@ -64,8 +65,8 @@ func (c *command) said() json.RawMessage {
 	return w.Key("params").Raw(c.object, "null").Close('}').Bytes
 }
 
-// start starts a run with further params of the command. On a busy thread it is queued, unless the command sets another
-// strategy.
+// start starts a run with the remaining params of the command. On a busy thread it is queued, unless the command sets
+// another strategy.
 func (c *command) start(r *request) (*mapping.Run, error) {
 	if err := adapter.MemoryBudgetOf(c.ctx).Exhausted(); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (c *command) start(r *request) (*mapping.Run, error) {
 	return &started.Run, nil
 }
 
-// pass writes members of the params that have the same names in the REST API.
+// pass writes params that have the same names in the REST API.
 func (c *command) pass(w *rawjson.Writer, names ...string) {
 	for _, n := range names {
 		if v := c.get(n); v != nil {
@@ -107,12 +108,12 @@ func (c *command) command(w *rawjson.Writer, resume json.RawMessage) {
 	w.Close('}')
 }
 
-// forkedFrom returns the checkpoint that SDKs name in config.configurable.
+// forkedFrom returns the checkpoint in config.configurable, where SDKs put it.
 func (c *command) forkedFrom() string {
 	return rawjson.GetText(member(c.get("config"), "configurable"), "checkpoint_id")
 }
 
-// runStart starts a run and creates the thread if necessary. If the thread waits for an answer, the input is the
+// runStart starts a run and creates the thread if necessary. If the thread is waiting for an answer, the input is the
 // answer.
 func (c *command) runStart() (func(w *writer), error) {
 	run, err := c.startOnce(c.asked)
@@ -135,8 +136,8 @@ func (c *command) asked() (request, error) {
 }
 
 // turnAgain returns the checkpoint at which to fork for a run without an input that repeats the turn from a checkpoint.
-// The state of a thread/run agent there waits for the turn's input. That of a task/step agent waits for it after the
-// checkpoint of the input.
+// For a thread/run agent that is the given checkpoint, where the turn's input is pending. For a task/step agent it is
+// the checkpoint of the input.
 func (c *command) turnAgain(agent, from string) (string, error) {
 	a, err := c.s.Service.GetAssistant(c.ctx, agent)
 	if err != nil || a.Exposes.ReportsState() {
@@ -154,8 +155,8 @@ func (c *command) turnAgain(agent, from string) (string, error) {
 	return from, nil
 }
 
-// asAnswer returns an input as the answer to the question for which the thread waits. It returns nil if there is none,
-// or if another agent asked. A task/step agent is answered with text: with spoken, it is in the messages of the input,
+// asAnswer returns an input as the answer to the thread's open question. It returns nil if there is none or if another
+// agent asked it. A task/step agent is answered with text. If spoken is true, the text is in the messages of the input,
 // which become part of the state.
 func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.RawMessage, spoken bool, err error) {
 	open, err := c.questions()
@@ -220,14 +221,14 @@ func notOpen(answers json.RawMessage, asked []mapping.Interrupt) (ids []string) 
 	return ids
 }
 
-// noSuchQuestion refuses an answer to questions that are not open.
+// noSuchQuestion returns the error for an answer to questions that are not open.
 func noSuchQuestion(ids []string, open []mapping.Interrupt) error {
 	pending := idsOf(open)
 	what := "No question is open"
 	if len(open) > 0 {
 		what = "Open: " + strings.Join(pending, ", ")
 	}
-	e := mapping.Errorf(mapping.Conflict, codeInterrupt, "The thread does not wait for an answer to %s. %s.", strings.Join(ids, ", "), what)
+	e := mapping.Errorf(mapping.Conflict, codeInterrupt, "The thread is not waiting for an answer to %s. %s.", strings.Join(ids, ", "), what)
 	e.Detail = map[string]any{"pending": pending}
 	return e
 }
@@ -245,7 +246,7 @@ func (c *command) answers() (byID json.RawMessage, ids []string, err error) {
 	entries := []json.RawMessage{c.object}
 	if v := c.get("responses"); v != nil {
 		if entries = rawjson.ElementsOf(v); len(entries) == 0 {
-			return nil, nil, invalid("responses must be a list of answers that is not empty.")
+			return nil, nil, invalid("responses must be a non-empty list of answers.")
 		}
 	}
 	w := &rawjson.Writer{}
@@ -276,7 +277,7 @@ func isNamespace(v json.RawMessage) bool {
 	return ok
 }
 
-// firstText reads a required string, unless there is an error already.
+// firstText reads a required string unless err is already set.
 func firstText(err error, p *params, name string) (string, error) {
 	if err != nil {
 		return "", err
@@ -284,9 +285,9 @@ func firstText(err error, p *params, name string) (string, error) {
 	return p.text(name, true)
 }
 
-// inputInject adds a message to a thread while its agent works. Agents accept no input during a run, so it becomes the
-// input of the next run. It is refused while a question is open, because a separate run would drop the question or
-// answer it by accident.
+// inputInject adds a message to a thread while its agent works. Agents accept no input during a run, so the message
+// becomes the input of the next run. The command is refused while a question is open, because a separate run would drop
+// the question or answer it by accident.
 func (c *command) inputInject() (func(w *writer), error) {
 	_, err := c.startOnce(c.injected)
 	return func(*writer) {}, err
@@ -307,7 +308,7 @@ func (c *command) injected() (request, error) {
 	}
 	open, err := c.questions()
 	if err == nil && len(open) > 0 {
-		err = invalid("input.inject says something to a run that works, and this thread waits for an answer to %s. Send input.respond.", strings.Join(idsOf(open), ", "))
+		err = invalid("input.inject adds a message to a running run, but this thread is waiting for an answer to %s. Send input.respond.", strings.Join(idsOf(open), ", "))
 	}
 	w := (&rawjson.Writer{}).Open('{').Key("messages").Open('[').Raw(message, "null").Close(']').Close('}')
 	return request{agent: run.AssistantID, input: w.Bytes}, err

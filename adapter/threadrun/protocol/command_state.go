@@ -49,7 +49,7 @@ func (c *command) newestState(ns string) (values json.RawMessage, checkpoint str
 }
 
 func noNamespace(ns string) error {
-	return mapping.Errorf(mapping.NotFound, codeNamespace, "The thread has no state of a graph in the namespace %s.", ns)
+	return mapping.Errorf(mapping.NotFound, codeNamespace, "The thread has no state for the namespace %s.", ns)
 }
 
 // only returns an object with just the requested members.
@@ -122,7 +122,7 @@ func (c *command) history() (q adapter.HistoryQuery, err error) {
 	if v := c.get("limit"); v != nil {
 		n, ok := whole(v)
 		if !ok || n == 0 {
-			return q, invalid("limit must be a whole number from 1.")
+			return q, invalid("limit must be a whole number, 1 or greater.")
 		}
 		q.Limit = int(min(n, mostCheckpoints))
 	}

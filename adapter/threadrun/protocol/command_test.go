@@ -67,9 +67,10 @@ func TestRunsThatCommandsStart(t *testing.T) {
 	}
 }
 
-// SDKs regenerate an answer with a run without an input from the beginning of its turn. A task/step agent's input made
-// a checkpoint after that one, at which the run begins. The newest input there is that of the branch on the page.
-func TestARunWithoutAnInputTakesATurnAgain(t *testing.T) {
+// To regenerate an answer, SDKs start a run without an input from the beginning of the turn. For a task/step agent, the
+// run begins at the following checkpoint, which contains the input. If several inputs follow, the newest one belongs to
+// the branch on the page.
+func TestARunWithoutAnInputRepeatsTheTurn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ agent, from, want string }{
 		{"legacy", uuid(301), uuid(304)},
@@ -113,26 +114,26 @@ func TestReplies(t *testing.T) {
 			`{"type":"success","id":0,"result":{"checkpoints":[{"id":"c1","timestamp":"2026-11-21T08:00:00Z","step":3,"metadata":{"step":3}}]},` + bothMeta},
 
 		{"no such command", `{"id":0,"method":"foo.bar"}`, `{"type":"error","id":0,"error":"unknown_command","message":"There is no command \"foo.bar\".",` + bothMeta},
-		{"a subscription over HTTP", `{"id":0,"method":"subscription.subscribe","params":{}}`, `{"type":"error","id":0,"error":"not_supported","message":"subscription.subscribe is a command for a WebSocket. Over HTTP each POST to the stream is a subscription.",` + bothMeta},
-		{"no agent", `{"id":0,"method":"run.start","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"assistant_id must be a string that is not empty.",` + bothMeta},
-		{"a name that is nearly one", `{"id":0,"method":"run.start","params":{"assistantId":"a","inptu":1}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"inptu is no param of run.start. Did you mean input?",` + camelMeta},
+		{"a subscription over HTTP", `{"id":0,"method":"subscription.subscribe","params":{}}`, `{"type":"error","id":0,"error":"not_supported","message":"subscription.subscribe requires a WebSocket. Over HTTP, each POST to the stream is a subscription.",` + bothMeta},
+		{"no agent", `{"id":0,"method":"run.start","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"assistant_id must be a non-empty string.",` + bothMeta},
+		{"a name that is nearly one", `{"id":0,"method":"run.start","params":{"assistantId":"a","inptu":1}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"inptu is not a param of run.start. Did you mean input?",` + camelMeta},
 		{"a name that is nearly one, and another", `{"id":0,"method":"state.get","params":{"keys":["b"],"kees":1,"colour":2}}`, `{"type":"success","id":0,"result":{"values":{"b":2},"checkpoint":{"id":"c1","ns":""}},` + strings.TrimSuffix(bothMeta, "}}") + `,"ignored":"params.kees, params.colour"}}`},
-		{"a state below that is not there", `{"id":0,"method":"state.get","params":{"namespace":["a"]}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"The thread has no state of a graph in the namespace a.",` + bothMeta},
+		{"a state below that is not there", `{"id":0,"method":"state.get","params":{"namespace":["a"]}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"The thread has no state for the namespace a.",` + bothMeta},
 		{"a state below", `{"id":0,"method":"state.get","params":{"namespace":["inner:1","deep:2"],"keys":["a"]}}`, `{"type":"success","id":0,"result":{"values":{"a":1},"checkpoint":{"id":"` + uuid(61) + `","ns":"inner:1|deep:2"}},` + bothMeta},
 		{"checkpoints below", `{"id":0,"method":"state.listCheckpoints","params":{"namespace":["inner:1","deep:2"]}}`, `{"type":"success","id":0,"result":{"checkpoints":[{"id":"` + uuid(61) + `","timestamp":"2026-11-28T17:45:26.129Z","step":1,"metadata":{"step":1}}]},` + bothMeta},
 		{"no namespace", `{"id":0,"method":"state.get","params":{"namespace":"a"}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"namespace must be a list of strings.",` + bothMeta},
-		{"no such question", `{"id":0,"method":"input.respond","params":{"interrupt_id":"q1"}}`, `{"type":"error","id":0,"error":"no_such_interrupt","message":"The thread does not wait for an answer to q1. No question is open.",` + snakeMeta},
+		{"no such question", `{"id":0,"method":"input.respond","params":{"interrupt_id":"q1"}}`, `{"type":"error","id":0,"error":"no_such_interrupt","message":"The thread is not waiting for an answer to q1. No question is open.",` + snakeMeta},
 		{"an answer twice", `{"id":0,"method":"input.respond","params":{"responses":[{"interrupt_id":"q1"},{"interrupt_id":"q1"}]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses answers q1 twice. Answer each question once.",` + snakeMeta},
-		{"no question", `{"id":0,"method":"input.respond","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
-		{"no answers", `{"id":0,"method":"input.respond","params":{"responses":[]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses must be a list of answers that is not empty.",` + bothMeta},
-		{"an answer that is none", `{"id":0,"method":"input.respond","params":{"responses":[1]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
+		{"no question", `{"id":0,"method":"input.respond","params":{}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a non-empty string.",` + bothMeta},
+		{"no answers", `{"id":0,"method":"input.respond","params":{"responses":[]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses must be a non-empty list of answers.",` + bothMeta},
+		{"an answer that is none", `{"id":0,"method":"input.respond","params":{"responses":[1]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a non-empty string.",` + bothMeta},
 		{"words of nobody", `{"id":0,"method":"input.inject","params":{"message":{"role":"ai","content":"x"}}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"message must be {role, content}, with \"user\" or \"system\" for the role and a string for the content.",` + bothMeta},
-		{"words below the root", `{"id":0,"method":"input.inject","params":{"namespace":["a"],"message":{"role":"user","content":"x"}}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"Only the agent's own graph can be spoken to, whose namespace is [].",` + bothMeta},
+		{"words below the root", `{"id":0,"method":"input.inject","params":{"namespace":["a"],"message":{"role":"user","content":"x"}}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"This command is only possible for the root graph, whose namespace is [].",` + bothMeta},
 		{"an answer of no namespace", `{"id":0,"method":"input.respond","params":{"namespace":"a","interrupt_id":"q1","response":1}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"namespace must be a list of strings.",` + snakeMeta},
 		{"no such run", `{"id":0,"method":"agent.getTree","params":{"run_id":"x"}}`, `{"type":"error","id":0,"error":"no_such_run","message":"The thread has no run \"x\".",` + snakeMeta},
 		{"no such checkpoint", `{"id":0,"method":"state.listCheckpoints","params":{"before":"` + uuid(404) + `"}}`, `{"type":"error","id":0,"error":"no_such_checkpoint","message":"There is no such checkpoint.",` + bothMeta},
 		{"no checkpoint's id", `{"id":0,"method":"state.listCheckpoints","params":{"before":"x"}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"before must be the id of a checkpoint.",` + bothMeta},
-		{"no checkpoints", `{"id":0,"method":"state.listCheckpoints","params":{"limit":0}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"limit must be a whole number from 1.",` + bothMeta},
+		{"no checkpoints", `{"id":0,"method":"state.listCheckpoints","params":{"limit":0}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"limit must be a whole number, 1 or greater.",` + bothMeta},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,8 +150,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestAnswersByTheirIds checks that an id in either spelling names a question, and that an answer with an id that is
-// not open is refused completely.
+// TestAnswersByTheirIds checks that answers may give the id in either spelling. If one id is not open, the whole
+// command is refused.
 func TestAnswersByTheirIds(t *testing.T) {
 	t.Parallel()
 	const digits, dashed = "b93f4bd644d25c28ac2a1bfa61d8dbfa", "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"
@@ -172,8 +173,8 @@ func TestAnswersByTheirIds(t *testing.T) {
 	}
 }
 
-// TestAListOfCheckpointsHasAnEnd checks the maximum length of a list.
-func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
+// TestListsOfCheckpointsAreLimited checks the maximum length of a list.
+func TestListsOfCheckpointsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	w.history = slices.Repeat([]adapter.ThreadState{{Checkpoint: "c1", CreatedAt: at}}, mostCheckpoints+1)
@@ -196,7 +197,7 @@ func TestInjectIsRefusedAtAQuestion(t *testing.T) {
 	}
 }
 
-// If a thread does not exist, run.start creates it, and other commands report that it has no run.
+// run.start creates a missing thread. Other commands report that it has no run.
 func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
@@ -215,7 +216,7 @@ func TestCommandsForAThreadThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Anything that is not a command is refused. Failures of the bridge are errors of the request.
+// Malformed commands are refused. Failures of the bridge are errors of the request, not replies.
 func TestCommandsThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{``, `[]`, `{nope`, `{}`, `{"id":1}`, `{"id":-1,"method":"a"}`, `{"id":1.5,"method":"a"}`, `{"id":"1","method":"a"}`,
@@ -228,7 +229,7 @@ func TestCommandsThatAreNotAnswered(t *testing.T) {
 	w := newWorld()
 	w.broken = errors.New("the disk is on fire")
 	if _, err := w.server().Command(t.Context(), uuid(1), nil, raw(`{"id":1,"method":"state.get"}`)); err == nil {
-		t.Error("a broken database is a reply")
+		t.Error("a broken database was reported in a reply")
 	}
 	w = newWorld()
 	w.startErr = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue is full.")
@@ -265,7 +266,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// Any command is answered with JSON or refused.
+// FuzzCommand checks that any command is answered with JSON or refused.
 func FuzzCommand(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"method":"run.start","params":{"assistant_id":"a","input":{"messages":[{"content":"x"}]}}}`,

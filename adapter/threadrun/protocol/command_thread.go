@@ -8,27 +8,28 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// asker returns the run that asked the questions, or nil if none is found. One run cannot answer questions of several
-// agents.
+// asker returns the run that asked the questions, or nil if it is not found. One run cannot answer questions from
+// several agents.
 func (c *command) asker(questions []mapping.Interrupt) (*mapping.Run, error) {
 	runs, err := c.askers(questions)
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	if severalAgents(runs) {
-		return nil, invalid("%s are questions of several agents. Answer those of each agent by themselves.", strings.Join(idsOf(questions), ", "))
+		return nil, invalid("%s are questions from several agents. Answer those of each agent separately.", strings.Join(idsOf(questions), ", "))
 	}
 	return &runs[0], nil
 }
 
-// askedBy reports whether one of the questions may be the agent's. A question whose run is gone may be any agent's.
+// askedBy reports whether the agent may have asked one of the questions. If the run of a question is gone, any agent
+// may have asked it.
 func (c *command) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
 	runs, err := c.askers(questions)
 	return len(runs) == 0 || slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.Agent == agent }), err
 }
 
-// askers returns the runs that asked the questions, without deleted ones. A question of a thread of an older version
-// does not name its run; then it is the newest run that ended with a question.
+// askers returns the runs that asked the questions, except deleted ones. Questions stored by older versions do not name
+// their run. Their run is the newest one that ended with a question.
 func (c *command) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {
@@ -66,11 +67,11 @@ func (c *command) questions() ([]mapping.Interrupt, error) {
 	return nil, nil
 }
 
-// newest returns the thread's newest run. It is an error if there is none.
+// newest returns the thread's newest run, or NotFound if there is none.
 func (c *command) newest() (*mapping.Run, error) {
 	list, err := adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
-		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
+		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run yet; send run.start first.")
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (c *command) newest() (*mapping.Run, error) {
 	return &list[0], nil
 }
 
-// runOr returns the run with an id, or the thread's newest one if id is "".
+// runOr returns the run with the id, or the thread's newest run if id is "".
 func (c *command) runOr(id string) (*mapping.Run, error) {
 	if id == "" {
 		return c.newest()

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A frame whose name is not a channel is a custom event with that name, as in LangGraph's server. Modes that no client
-// here requests are dropped.
+// A frame whose name is not a channel is a custom event with that name, as on LangGraph's server. Modes that the
+// protocol does not have are dropped.
 func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), chunk("a2a", `{"kind":"task"}`), chunk("a2a", `1`, "sub:1"),
@@ -20,11 +20,11 @@ func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
 		}
 	}
 	if all := string(told(t, w, filter{channels: []string{channelCustom}, depth: -1}, Snake)); all != got {
-		t.Errorf("a reader of all is told %s", all)
+		t.Errorf("a reader of all events receives %s", all)
 	}
 }
 
-// A graph's output can name a custom event. Its payload is unchanged.
+// The output of a graph can name a custom event. The payload is unchanged.
 func TestAWriterNamesACustomEvent(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{
@@ -41,11 +41,11 @@ func TestAWriterNamesACustomEvent(t *testing.T) {
 		for _, spelling := range []Spelling{Snake, Camel} {
 			got := string(told(t, w, filter{channels: []string{"custom:score"}, depth: -1}, spelling))
 			if (got == "") != (want == "") || !strings.Contains(got, want) {
-				t.Errorf("%s is told as %q", written, got)
+				t.Errorf("%s is emitted as %q", written, got)
 			}
 			all := string(told(t, w, filter{channels: []string{channelCustom}, depth: -1}, spelling))
 			if want == "" && !strings.Contains(all, written) || !strings.Contains(all, want) {
-				t.Errorf("%s is told as %q to a reader of all", written, all)
+				t.Errorf("%s is emitted as %q to a reader of all events", written, all)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func (out *emitter) sendEvent(ev *event) {
 	out.at.k++
 }
 
-// lifecycle emits the status of a run, which is that of the root.
+// lifecycle emits the status of a run, which is the status of the root.
 func (out *emitter) lifecycle(run, status, graph, fault string) {
 	out.sendEvent(&event{method: channelLifecycle, run: run, ends: status != statusRunning, data: func(w *writer) {
 		w.open().text("event", status).some("graph_name", graph).some("error", fault).close()

@@ -68,8 +68,8 @@ func MessageOf(e *mapping.Error) string {
 	return e.Message
 }
 
-// answers reports whether an error belongs in the envelope of a command's reply. Failures of the bridge, which may be
-// temporary, are HTTP statuses instead, so that clients repeat the command.
+// answers reports whether an error belongs in the envelope of a command's reply. Failures of the bridge may be
+// temporary. They become HTTP statuses instead, so that clients repeat the command.
 func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
 
 // errorReply returns an ErrorResponse. id is null if the request was not a command.

@@ -12,7 +12,7 @@ type event struct {
 	node      string // of an update
 	name      string // of a custom event
 	run       string // of a lifecycle event of the root
-	ends      bool   // the run ends and has no further events
+	ends      bool   // the run has ended and has no further events
 	plain     bool   // a lifecycle event of a node without a known graph
 	data      func(w *writer)
 }
@@ -41,8 +41,8 @@ type place struct {
 }
 
 // framesPerEntry is the distance between the numbers of two entries. JavaScript distinguishes whole numbers up to 2^53,
-// so a thread may have 2^33 entries. An agent's answer of some tens of megabytes may need more events. Those from
-// lastFrame on share a number, and a reader that has seen it receives all of them again.
+// so a thread may have 2^33 entries. An entry of tens of megabytes may have more events than that. Those from lastFrame
+// on share a number, and a reader that continues after it receives all of them again.
 const (
 	framesPerEntry = 1 << 20
 	lastFrame      = framesPerEntry - 2
@@ -51,12 +51,12 @@ const (
 // number returns the event's sequence number.
 func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
 
-// isPast reports whether a reader that has seen the number since may lack the event.
+// isPast reports whether a reader that has received everything up to since may lack the event.
 func (p place) isPast(since int64) bool {
 	return p.number() > since || p.k >= lastFrame && p.number() == since
 }
 
-// isBehind reports whether the event follows another one.
+// isBehind reports whether the event follows the other one.
 func (p place) isBehind(other place) bool {
 	return p.seq > other.seq || p.seq == other.seq && p.k > other.k
 }
@@ -77,7 +77,7 @@ func (ev *event) id(at place) string {
 	return at.id()
 }
 
-// ofRun begins an id that names the event's run.
+// ofRun is the prefix of an id that names the event's run.
 const ofRun = "synth:"
 
 func (p place) id() string { return strconv.FormatInt(p.seq, 10) + "." + strconv.Itoa(p.k) }
@@ -93,7 +93,8 @@ func (ev *event) encode(at place, spelling Spelling) []byte {
 	return w.close().Bytes
 }
 
-// body writes the event's data. The SDKs expect an update's node next to its values, the document has both within data.
+// body writes the event's data. The SDKs expect the node of an update next to its values; the CDDL has both within
+// data.
 func (ev *event) body(w *writer) {
 	if ev.method == channelUpdates && w.spelling == Camel {
 		w.object("data", func() {

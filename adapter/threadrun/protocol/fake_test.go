@@ -27,7 +27,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // world is an adapter.Service with one thread, whose log is written by the test.
 type world struct {
-	adapter.Service // nil, since other methods are not called
+	adapter.Service // nil, because other methods are not called
 
 	mu      sync.Mutex
 	thread  string // "" if it does not exist yet
@@ -268,7 +268,7 @@ func (w *world) GetState(context.Context, string, string) (adapter.ThreadState, 
 	return w.state, nil
 }
 
-// GetInnerState has one graph two levels deep.
+// GetInnerState knows one graph, two levels deep.
 func (w *world) GetInnerState(_ context.Context, _ string, at adapter.InnerPoint, _ bool) (json.RawMessage, error) {
 	if at.NS != "inner:1|deep:2" {
 		return nil, nil

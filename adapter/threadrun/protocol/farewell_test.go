@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestFarewell checks that a client can distinguish expired credentials from a bridge that stops.
+// TestFarewell checks that a client can distinguish expired credentials from a stopping bridge.
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]websocket.StatusCode{

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// follow emits the events of a thread after since, past and future, until ctx ends or emit fails. It waits for a thread
-// that does not exist yet, since clients listen before they create it. idle, which may be nil, is called before each
-// wait. It returns NotFound when the thread is deleted.
+// follow emits past and future events of a thread after since, until ctx ends or emit fails. It waits for a thread that
+// does not exist yet, because clients listen before they create it. idle, which may be nil, is called before each wait.
+// follow returns NotFound when the thread is deleted.
 func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
@@ -22,10 +22,10 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	return s.emitSince(ctx, thread, since, idle, emit)
 }
 
-// emitSince is follow for a thread that exists.
+// emitSince is like follow for an existing thread.
 //
-// The events of an entry depend on earlier entries of its run. So it starts with the runs that were active at since,
-// and some events before since are emitted, too.
+// The events of an entry depend on earlier entries of its run. So emitSince starts with the runs that were active at
+// since and also emits some events before since.
 func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	from, err := s.Service.ThreadReplayStart(ctx, thread, cursorOf(since))
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, 
 	return n, err
 }
 
-// emitEntry emits the events of an entry. Remains of a deleted run are skipped.
+// emitEntry emits the events of an entry. It skips remaining entries of a deleted run.
 func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
 		run, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// heartbeat calls a function repeatedly, each time a fixed pause after the last call, until the function returns false
-// or end is called. A call that is running is not interrupted.
+// heartbeat calls a function repeatedly, with a fixed pause between calls, until the function returns false or stop is
+// called. stop does not interrupt a call in progress.
 type heartbeat struct {
 	every time.Duration
 	do    func() bool

@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A heartbeat repeats until its function returns false, or until it is ended.
-func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
+// A heartbeat repeats until its function returns false or it is stopped.
+func TestAHeartbeatRepeatsUntilStopped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		struck := 0
@@ -30,13 +30,13 @@ func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if struck != 1 {
-			t.Errorf("struck %d times though it was of no use", struck)
+			t.Errorf("struck %d times after the function had returned false", struck)
 		}
 	})
 }
 
-// A bridge that stops informs a client, which then knows that it may reconnect. The ways to end the connection must not
-// race, so there are some rounds.
+// A stopping bridge informs its clients that they may reconnect. Several rounds detect races between the ways to end a
+// connection.
 func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -47,7 +47,7 @@ func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	}
 }
 
-// unnoticed is a context whose end is only visible in Err.
+// unnoticed is a context whose end only Err reports.
 type unnoticed struct {
 	context.Context
 	ended chan struct{}
@@ -66,7 +66,7 @@ func (c unnoticed) Err() error {
 
 func (unnoticed) AfterFunc(func()) func() bool { return func() bool { return true } }
 
-// The log ends with the bridge. A socket that notices that first reports the same.
+// Reading the log also ends when the bridge stops. A socket that notices that first reports the same.
 func TestASocketIsClosedAsTheLogEndsWithTheBridge(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

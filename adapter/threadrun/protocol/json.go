@@ -32,7 +32,7 @@ func textsOf(v json.RawMessage) ([]string, bool) {
 	return list, true
 }
 
-// largest is the largest whole number that JavaScript distinguishes from its neighbours.
+// largest is JavaScript's Number.MAX_SAFE_INTEGER.
 const largest = 1<<53 - 1
 
 // whole reads a non-negative whole number, which may be written as 3.0.

@@ -1,6 +1,6 @@
 package protocol
 
-// jsonDepth finds the end of a JSON object or list that arrives in pieces. It reads each byte once.
+// jsonDepth finds the end of a JSON object or list that arrives in pieces. It processes each byte once.
 type jsonDepth struct {
 	depth           int
 	quoted, escaped bool

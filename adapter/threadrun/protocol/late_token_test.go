@@ -28,8 +28,8 @@ func shown(t *testing.T, events ...mapping.Event) (text string, blocks []string)
 	return text, blocks
 }
 
-// An agent may send tokens after the output of their node, which has the whole message. All of it is emitted once.
-func TestTokensBehindTheirNodesOutputAreTold(t *testing.T) {
+// An agent may send tokens after the node's output, which has the whole message. The text is emitted exactly once.
+func TestTokensAfterTheirNodesOutputAreEmittedOnce(t *testing.T) {
 	t.Parallel()
 	const tokens, before = 10_000, 7_518
 	events := []mapping.Event{started()}
@@ -47,14 +47,14 @@ func TestTokensBehindTheirNodesOutputAreTold(t *testing.T) {
 			t.Parallel()
 			got, blocks := shown(t, append(events[:len(events):len(events)], output, late, late, succeeded())...)
 			if got != text || len(blocks) != 1 {
-				t.Errorf("%d of %d bytes in %d blocks are told", len(got), len(text), len(blocks))
+				t.Errorf("%d of %d bytes in %d blocks were emitted", len(got), len(text), len(blocks))
 			}
 		})
 	}
 }
 
-// The number of messages that an agent never ends is bounded, so that a long run does not keep all of its text.
-func TestMessagesThatDoNotEndAreHeldUpToANumber(t *testing.T) {
+// The number of messages without an end is limited, so that a long run does not keep all its text in memory.
+func TestTheNumberOfUnfinishedMessagesIsLimited(t *testing.T) {
 	t.Parallel()
 	events := []mapping.Event{started()}
 	for i := range 3 * mostOpen {
@@ -74,7 +74,7 @@ func TestMessagesThatDoNotEndAreHeldUpToANumber(t *testing.T) {
 	}
 }
 
-// The missing part of a message may be of any kind. Nothing is added to a text that differs in the output.
+// The missing part of a message may be of any kind. Nothing is added to text that differs from the output.
 func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -113,10 +113,10 @@ func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 	}
 }
 
-// A model whose message is in no node's output may send tokens after the output of the node that called it. All are
-// emitted. If the agent has marked the last chunk, the message ends with the node, so that its readers need not wait
-// for the run. Otherwise it ends with its last chunk or with the run.
-func TestTokensOfAMessageThatNoNodePutsOut(t *testing.T) {
+// If a model's message is in no node's output, tokens may follow the output of the node that called the model. All of
+// them are emitted. If the agent has already sent the last chunk and marked it, the message ends with the node, so that
+// readers need not wait for the run. Otherwise it ends with its last chunk or with the run.
+func TestTokensOfAMessageInNoOutput(t *testing.T) {
 	t.Parallel()
 	output := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"summary":"x"}`), Head: mapping.Head{Node: "plan"}}
 	task := chunk("tasks", `{"id":"t1","name":"plan","result":{"summary":"x"}}`)
@@ -140,7 +140,7 @@ func TestTokensOfAMessageThatNoNodePutsOut(t *testing.T) {
 			events := append(append([]mapping.Event{started()}, tt.events...), succeeded())
 			text, blocks := shown(t, events...)
 			if text != tt.text || len(blocks) != 1 {
-				t.Errorf("%q in %d blocks is told, want %q", text, len(blocks), tt.text)
+				t.Errorf("emitted %q in %d blocks, want %q", text, len(blocks), tt.text)
 			}
 			w := newWorld().play(runOf(1, "graph"), events...)
 			var ends []string

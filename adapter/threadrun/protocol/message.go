@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// message is a message that is being emitted: message-start, its blocks one after the other, message-finish (CDDL,
+// message is a message that is being emitted as message-start, its blocks in sequence, and message-finish (CDDL,
 // section 8).
 type message struct {
 	id, role  string
@@ -19,8 +19,8 @@ type message struct {
 	texts     map[string]*strings.Builder // all text so far, by kind of block
 	usage     json.RawMessage
 	reason    string
-	ended     bool // the agent has marked the last piece
-	nodeDone  bool // the node has output without the message
+	ended     bool // the agent has sent the last piece and marked it so
+	nodeDone  bool // the node's output has arrived without the message
 }
 
 // addChunk adds a chunk or a whole message.
@@ -51,10 +51,10 @@ func (m *message) note(chunk json.RawMessage) {
 	m.ended = m.ended || isLast(chunk)
 }
 
-// endNames are the providers' names for the finish reason of a message, in its response_metadata or additional_kwargs.
+// endNames lists the names that providers use for the finish reason in response_metadata or additional_kwargs.
 var endNames = []string{"finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason"}
 
-// isLast reports whether a chunk marks itself as the last one of its message.
+// isLast reports whether a chunk is marked as the last one of its message.
 func isLast(chunk json.RawMessage) bool {
 	if rawjson.GetText(chunk, "chunk_position") == "last" {
 		return true
@@ -67,8 +67,8 @@ func isLast(chunk json.RawMessage) bool {
 	return false
 }
 
-// complete adds the missing pieces from the whole message. An agent may send them after its node's output, which has
-// the whole message and ends it here.
+// complete adds missing pieces from the whole message in the node's output, which ends the message. An agent may send
+// those pieces later.
 func (m *message) complete(out *emitter, whole json.RawMessage) {
 	for _, kind := range []string{blockReasoning, blockText} {
 		said := ""
@@ -89,7 +89,7 @@ func (m *message) complete(out *emitter, whole json.RawMessage) {
 	m.note(whole)
 }
 
-// textOf concatenates the text of a kind of block in a content.
+// textOf concatenates the text of all blocks of one kind.
 func textOf(content json.RawMessage, kind string) string {
 	if rawjson.Kind(content) == '"' {
 		if kind == blockText {
@@ -109,7 +109,7 @@ func textOf(content json.RawMessage, kind string) string {
 	return text.String()
 }
 
-// send emits an event of the message. SDKs distinguish messages that are streamed at the same time by run_id.
+// send emits an event of the message. SDKs distinguish concurrently streamed messages by run_id.
 func (m *message) send(out *emitter, name string, members func(w *writer)) {
 	out.send(channelMessages, m.namespace, func(w *writer) {
 		w.open().text("event", name)
@@ -163,7 +163,7 @@ func (m *message) part(out *emitter, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow appends text to the last block if it has the key. Text that continues after another block is a new block.
+// grow appends text to the last block if it has the key. Otherwise it begins a new block.
 func (m *message) grow(out *emitter, key, kind, text string) {
 	if text == "" {
 		return
@@ -190,7 +190,7 @@ func (m *message) piece(out *emitter, p json.RawMessage) {
 	b := m.blocks.call(key, id)
 	if b == nil {
 		if m.blocks.isTold(key, id) {
-			m.blocks.closed[key] = true // the next pieces may omit the id
+			m.blocks.closed[key] = true // further pieces may omit the id
 			return
 		}
 		b = m.blocks.add(&block{kind: blockCall, key: key})
@@ -201,7 +201,7 @@ func (m *message) piece(out *emitter, p json.RawMessage) {
 	m.advance(out)
 }
 
-// call adds a whole tool call, unless it arrived in pieces, as a block with its id.
+// call adds a whole tool call as a block with its id, unless it arrived in pieces.
 func (m *message) call(out *emitter, c json.RawMessage) {
 	id, name := rawjson.GetText(c, "id"), rawjson.GetText(c, "name")
 	if m.blocks.hasCall(id) {
@@ -212,13 +212,13 @@ func (m *message) call(out *emitter, c json.RawMessage) {
 	m.advance(out)
 }
 
-// whole adds a block that is emitted at once.
+// whole adds a block that is emitted as a whole.
 func (m *message) whole(out *emitter, b json.RawMessage) {
 	m.blocks.add(&block{kind: blockWhole, whole: b, atOnce: true})
 	m.advance(out)
 }
 
-// advance emits the blocks that can be emitted so far.
+// advance emits the blocks that can already be emitted.
 func (m *message) advance(out *emitter) {
 	for len(m.blocks.open) > 0 {
 		b := m.blocks.open[0]
@@ -250,8 +250,8 @@ func (m *message) emitBlock(out *emitter, b *block) {
 	})
 }
 
-// writeDelta writes a piece of a block. A piece of a call is written in the form that current clients concatenate, and
-// as content for earlier ones, which fail at an unknown delta.
+// writeDelta writes a piece of a block. A piece of a call is written as a delta, which current clients concatenate, and
+// as content for earlier clients, which fail on an unknown delta.
 func writeDelta(w *writer, kind, text string) {
 	if kind != blockCall {
 		w.object("delta", func() { w.text("type", kind+"-delta").text(kind, text) })
@@ -284,7 +284,7 @@ func (m *message) finish(out *emitter) {
 	})
 }
 
-// respell writes the token counts with the names of the writer's spelling.
+// respell writes the token counts in the writer's spelling.
 func respell(w *writer, v json.RawMessage) {
 	if w.spelling != Camel || rawjson.Kind(v) != '{' {
 		w.Raw(v, "null")

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Spelling is a client's spelling of names with two words. Replies to clients whose spelling is unknown have both.
+// Spelling is a client's spelling of names with several words. Replies to clients whose spelling is unknown use both.
 type Spelling uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	Camel                      // as documented: runId
 )
 
-// camelNames maps names whose spellings differ. The code uses the SDKs' spelling.
+// camelNames maps snake case names to camel case. The code uses snake case.
 var camelNames = map[string]string{
 	"applied_through_seq":  "appliedThroughSeq",
 	"assistant_id":         "assistantId",
@@ -87,7 +87,7 @@ func (w *writer) text(name, value string) *writer {
 	return w
 }
 
-// some writes a string member unless it is empty.
+// some writes a string member unless the string is empty.
 func (w *writer) some(name, value string) *writer {
 	if value == "" {
 		return w

@@ -7,17 +7,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The bounds of a message that has begun are those of a request's body. Between messages a connection may stay idle.
+// A message that has begun must arrive at the pace of a request body. Between messages a connection may be idle.
 const (
 	piecePatience   = 30 * time.Second
 	messagePatience = 5 * time.Minute
-	// messagePiece is the number of bytes that must arrive within piecePatience. The library returns from a read when
-	// it is full.
+	// messagePiece is the number of bytes that must arrive within piecePatience. Each read is limited to it, because
+	// the library returns from a read only when the buffer is full.
 	messagePiece = 16 << 10
 )
 
-// pacedMessage closes the connection if the rest of a message does not arrive in time. While it arrives, it occupies
-// memory for which others wait.
+// pacedMessage closes the connection if the rest of a message does not arrive in time, because an unfinished message
+// occupies memory for which others may be waiting.
 type pacedMessage struct {
 	io.Reader
 	late     *time.Timer // closes the connection
@@ -31,7 +31,7 @@ func (k *socket) paced(message io.Reader) io.Reader {
 		patience = piecePatience
 	}
 	late := time.AfterFunc(patience, func() {
-		_ = k.conn.Close(websocket.StatusPolicyViolation, "The rest of the message did not come in time. Send it again.")
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "The rest of the message did not arrive in time. Send it again.")
 	})
 	return &pacedMessage{message, late, patience, time.Now().Add(messagePatience)}
 }

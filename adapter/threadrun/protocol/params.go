@@ -15,7 +15,8 @@ type params struct {
 	seen   Spelling // the spellings of the names that were found
 }
 
-// parse checks that raw is one JSON object, without names that occur twice, not nested deeper than depth (0: no limit).
+// parse checks that raw is one JSON object without repeated names that is not nested deeper than depth (0 means no
+// limit).
 func parse(raw json.RawMessage, depth int) (*params, error) {
 	err := body.Object(raw, depth, func(string, json.RawMessage) error { return nil })
 	if err != nil {
@@ -32,7 +33,7 @@ func (p *params) get(name string) json.RawMessage {
 	return nil
 }
 
-// sent returns a member, which may be null, or nil if it is absent.
+// sent returns a member, including null, or nil if it is absent.
 func (p *params) sent(name string) json.RawMessage {
 	other, differs := camelNames[name]
 	if v := rawjson.Get(p.object, name); v != nil {
@@ -51,14 +52,14 @@ func (p *params) sent(name string) json.RawMessage {
 	return v
 }
 
-// within reads an object among the members, and records its spelling in p.
+// within reads a nested object and records its spelling in p.
 func (p *params) within(object json.RawMessage, read func(*params)) {
 	inner := &params{object: object, seen: p.seen}
 	read(inner)
 	p.seen = inner.seen
 }
 
-// text reads a non-empty string. With must it may not be absent.
+// text reads a non-empty string. If must is true, the member is required.
 func (p *params) text(name string, must bool) (string, error) {
 	v := p.get(name)
 	if v == nil && !must {
@@ -66,7 +67,7 @@ func (p *params) text(name string, must bool) (string, error) {
 	}
 	s := rawjson.TextOf(v)
 	if s == "" || !mapping.IsText(s) {
-		return "", invalid("%s must be a string that is not empty.", name)
+		return "", invalid("%s must be a non-empty string.", name)
 	}
 	return s, nil
 }
@@ -90,7 +91,7 @@ func (p *params) namespaces(name string) (list [][]string, err error) {
 	return list, nil
 }
 
-// namespace returns the member as LangGraph's checkpoint_ns; "" is the root.
+// namespace returns the member namespace in the form of LangGraph's checkpoint_ns. The root is "".
 func (p *params) namespace() (string, error) {
 	v := p.get("namespace")
 	ns, ok := textsOf(v)
@@ -104,7 +105,7 @@ func (p *params) namespace() (string, error) {
 func (p *params) root() error {
 	ns, err := p.namespace()
 	if err == nil && ns != "" {
-		err = mapping.Errorf(mapping.NotFound, codeNamespace, "Only the agent's own graph can be spoken to, whose namespace is [].")
+		err = mapping.Errorf(mapping.NotFound, codeNamespace, "This command is only possible for the root graph, whose namespace is [].")
 	}
 	return err
 }

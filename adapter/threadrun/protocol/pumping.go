@@ -8,21 +8,21 @@ import (
 )
 
 // settleTime is the pause between the last command that changes the subscriptions and the next event. A page sends
-// several such commands at once, and ignores events after the end of a run. So all of them must be read first.
+// several such commands at once and ignores events after the end of a run, so all commands must be read first.
 const settleTime = 20 * time.Millisecond
 
-// quiet lists the commands during which no event may be sent.
+// quiet lists the commands during which no events may be sent.
 var quiet = map[string]bool{
 	"run.start": true, "input.respond": true, "input.inject": true, "state.fork": true,
 	"subscription.subscribe": true, "subscription.reconnect": true,
 }
 
-// pumping is the state of the goroutine that sends the events of all subscriptions, each event once.
+// pumping is the state of the goroutine that sends each event once for all subscriptions.
 type pumping struct {
 	mu    sync.Mutex
-	held  bool // nothing may be sent
+	held  bool // no events may be sent
 	timer *time.Timer
-	stop  context.CancelFunc // nil while nothing is sent
+	stop  context.CancelFunc // nil while no goroutine is sending
 	ended chan struct{}
 }
 
@@ -38,7 +38,7 @@ func (k *socket) hold() {
 	k.halt()
 }
 
-// release resumes sending after a moment without further commands.
+// release resumes sending after settleTime without further commands.
 func (k *socket) release() {
 	p := &k.pumping
 	p.mu.Lock()
@@ -51,9 +51,9 @@ func (k *socket) release() {
 	p.timer = time.AfterFunc(settle, k.resume)
 }
 
-// resume sends the events of all subscriptions, each from its own position. Events are sent in the order of the log,
-// whichever subscription they are for, because SDKs expect no event of a run after its end. So past events for a new
-// subscription are sent by the same goroutine, while the other subscriptions wait.
+// resume sends the events of all subscriptions, each from its own position. Events of all subscriptions are sent in the
+// order of the log, because SDKs do not expect events of a run after its end. So the same goroutine sends past events
+// for a new subscription while the other subscriptions wait.
 func (k *socket) resume() {
 	p := &k.pumping
 	p.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// runView is the state of a run that its events depend on, besides the current entry.
+// runView is the state of a run that determines its events together with the current entry.
 type runView struct {
 	out      *emitter
 	points   *checkpoints
@@ -25,17 +25,17 @@ type runView struct {
 	tree     tree
 }
 
-// stateMode is the way in which a thread/run agent's states are reported.
+// stateMode is the way in which states of a thread/run agent are reported.
 type stateMode int
 
 const (
-	unpaired stateMode = iota // each state; the agent reports no checkpoints
-	paired                    // with the agent's checkpoint of each; all are emitted
-	untold                    // paired, and the state has changed since the last emitted one
+	unpaired stateMode = iota // the agent reports no checkpoints; each state is emitted
+	paired                    // the agent reports a checkpoint for each state, and all states are emitted
+	untold                    // like paired, but the state has changed since the last emitted one
 )
 
-// started begins a run. A retry of a failed attempt is not a new beginning, but unfinished messages of that attempt
-// end.
+// started begins a run. A retry of a failed attempt does not begin the run again, but it ends unfinished messages of
+// that attempt.
 func (v *runView) started(e *state.Entry) {
 	if v.began {
 		v.messages.closeAll(v.out)
@@ -108,8 +108,8 @@ type output struct {
 	data json.RawMessage
 }
 
-// nodesOf splits an update by node. The data of several nodes of one step is an object by their names, which the head
-// joins with "+".
+// nodesOf splits an update by node. If several nodes ran in one step, the data is an object by node name, and the head
+// has the names joined with "+".
 func nodesOf(e *state.Entry) []output {
 	node := e.Head.Node
 	if !strings.Contains(node, "+") {
@@ -128,7 +128,7 @@ func nodesOf(e *state.Entry) []output {
 }
 
 // emitQuestions emits each question once, in the namespace of the graph that asks. Questions are logged together with
-// the end of their run, so that a client that answers at once finds the thread waiting.
+// the end of their run, so the thread is already waiting when a client answers at once.
 func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
@@ -149,8 +149,8 @@ func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	}
 }
 
-// custom emits the output of a graph's writer. An object {name, payload} becomes the event's data unchanged, so that it
-// is on the channel custom:name. Any other value becomes the payload of an event, which the protocol requires.
+// custom emits the output of a graph's stream writer. An object {name, payload} becomes the event's data unchanged, so
+// the event is in the channel custom:name. Any other value becomes the payload of an event.
 func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
 	write := func(w *writer) { w.open().some("name", name).raw("payload", data).close() }
@@ -161,8 +161,8 @@ func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 }
 
 // state handles a state of a thread/run agent. The agent reports each state twice, as values and at a checkpoint. The
-// second is used, because clients pair a checkpoint with the values after it. The checkpoint before a run's input is
-// skipped, as servers do, because its state lacks what the client shows already.
+// second report is used, because clients pair a checkpoint with the values after it. The checkpoint before the run's
+// input is skipped, as LangGraph's servers do, because its state lacks messages that the client already shows.
 func (v *runView) state(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		if v.states == unpaired {
@@ -182,7 +182,7 @@ func (v *runView) state(e *state.Entry) {
 	}
 }
 
-// endRun ends a run. A run that never began is ignored, since another one may be active on the thread.
+// endRun ends a run. It ignores a run that never began, because another one may be active on the thread.
 func (v *runView) endRun(e *state.Entry) {
 	out := e.Head.Outcome
 	if out == nil || !v.began {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The scripts are backends' logs of one run.
+// The scripts contain the events that backends log for one run.
 
 func runOf(n int, agent string) mapping.Run {
 	return mapping.Run{ID: uuid(100 + n), Agent: agent, AssistantID: uuid(7), Status: mapping.RunRunning}

@@ -20,7 +20,7 @@ type Server struct {
 	Heartbeat time.Duration // interval between heartbeats on a stream
 
 	patience      time.Duration // for a client to read a message; 0 means sse.WriteTimeout
-	settle        time.Duration // between a socket's last command and the next event; 0 means settleTime
+	settle        time.Duration // pause between a socket's last command and the next event; 0 means settleTime
 	piecePatience time.Duration // for a client to send a piece of a message; 0 means piecePatience
 }
 
@@ -29,7 +29,7 @@ type Start struct {
 	Thread  string
 	Header  http.Header     // of the request; nil on a WebSocket
 	Payload json.RawMessage // a request of LangGraph's REST API
-	Answers bool            // the input's last human message answers the thread's question, if there is one
+	Answers bool            // the input's last human message answers the thread's open question, if any
 	Command json.RawMessage // the content to which an Idempotency-Key is bound; nil without a key
 }
 

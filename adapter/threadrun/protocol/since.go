@@ -17,7 +17,7 @@ func cursorOf(since int64) adapter.Cursor {
 	}
 	c := adapter.Cursor{Seq: since / framesPerEntry, K: int(since % framesPerEntry)}
 	if c.K == framesPerEntry-1 || c.Seq == 0 {
-		c.K = -1 // the whole entry, as in through; a number of an earlier version may precede the first
+		c.K = -1 // the whole entry, as in through; a number from an earlier version may precede the first event
 	}
 	return c
 }
@@ -36,7 +36,7 @@ func eventNumber(id string) (number int64, ok bool) {
 	return place{seq: int64(n), k: int(nth)}.number(), true
 }
 
-// eventNumber returns the number of the event that a member names by its id, or 0 without one.
+// eventNumber returns the number of the event whose id is the value of a member, or 0 if the member is absent.
 func (p *params) eventNumber(name string) (int64, error) {
 	id, err := p.text(name, false)
 	if err != nil || id == "" {
@@ -49,7 +49,7 @@ func (p *params) eventNumber(name string) (int64, error) {
 	return number, nil
 }
 
-// lastEvent returns the number of the event that Last-Event-ID names, or 0 without one and for -1.
+// lastEvent returns the number of the event in Last-Event-ID, or 0 if the header is missing or -1.
 func lastEvent(h http.Header) (int64, error) {
 	id := strings.TrimSpace(h.Get("Last-Event-ID"))
 	if id == "" || id == "-1" {
@@ -62,15 +62,16 @@ func lastEvent(h http.Header) (int64, error) {
 	return number, nil
 }
 
-// checkSince refuses a position that the thread has not reached, and one after which something was deleted, because
-// clients would not notice the gap. last is the thread's current position, or 0 if it does not exist yet.
+// checkSince refuses a position that the thread has not reached. It also refuses a position after which events were
+// deleted, because clients would not notice the gap. last is the thread's current position, or 0 if it does not exist
+// yet.
 func (s *Server) checkSince(ctx context.Context, thread string, since, last int64) error {
 	if since == 0 {
 		return nil
 	}
 	if since > last {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalidCursor,
-			"Position %d lies beyond what the thread has logged. Leave it out to read the thread from its start.", since)
+			"Position %d is beyond the end of the thread's log. Leave it out to read the thread from its start.", since)
 	}
 	at, err := s.Service.ThreadPosition(ctx, thread, cursorOf(since))
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// longThread has consecutive and concurrent runs, an update between them, and one run that is still active.
+// longThread has consecutive and concurrent runs, an update between runs, and a run that is still active.
 func longThread() *world {
 	w := newWorld()
 	for n := range 12 {
@@ -32,14 +32,14 @@ func longThread() *world {
 	return w.play(runOf(99, "graph"), graphRun()[:12]...)
 }
 
-// restarted is a checkpoint of an agent that counts from the start, whose step is emitted after its parent's.
+// restarted is a checkpoint of an agent that restarted its count. It is emitted with a step after its parent's.
 func restarted(n int) mapping.Event {
 	return stateEvent("", &mapping.Checkpoint{ID: uuid(500 + n), Parent: uuid(500 + n - 1), Source: "update"}, `{"messages":[]}`)
 }
 
 // A reader from any position receives the same ids, steps, namespaces and blocks as a reader from the start. It only
-// reads the runs that are active there.
-func TestALateReaderIsToldTheSame(t *testing.T) {
+// reads the runs that are active at its position.
+func TestALateReaderReceivesTheSame(t *testing.T) {
 	t.Parallel()
 	w := longThread()
 	all := filter{channels: channels, depth: -1}
@@ -56,7 +56,7 @@ func TestALateReaderIsToldTheSame(t *testing.T) {
 			t.Fatalf("since %d: %s", late.since, d)
 		}
 		if most := len(w.entries) - int(late.since/framesPerEntry) + len(graphRun()) + len(retried()) + 2; w.read > most {
-			t.Errorf("since %d: %d entries were read, want %d at most", late.since, w.read, most)
+			t.Errorf("since %d: %d entries were read, want at most %d", late.since, w.read, most)
 		}
 	}
 }
@@ -87,8 +87,8 @@ func seqOf(t *testing.T, event []byte) int64 {
 	return seq
 }
 
-// A socket whose subscriptions all have positions reads from the first one: once to count the replay, and once to send
-// it.
+// If all subscriptions of a socket have positions, the log is read from the first position: once to count the replay
+// and once to send it.
 func TestALateSocketReadsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -101,13 +101,13 @@ func TestALateSocketReadsWhatIsNew(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if most := 2 * len(graphRun()); w.read > most {
-		t.Errorf("%d entries were read, want %d at most", w.read, most)
+		t.Errorf("%d entries were read, want at most %d", w.read, most)
 	}
 }
 
-// The position of a client can be given in three ways. If there are several, the latest counts: clients that repeat a
-// request add the header to the original body.
-func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
+// A client can send its position in three ways. The latest one counts, because clients that repeat a request add the
+// header to the original body.
+func TestAStreamContinuesAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
 	url := serve(t, w.server(), Snake)
@@ -142,10 +142,10 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	}
 	for _, tt := range []struct{ filter, last, want string }{
 		{`,"since_event_id":"x"`, "", "since_event_id must be the id of an event"},
-		{`,"since_event_id":5`, "", "since_event_id must be a string"},
-		{`,"since_event_id":"999.0"`, "", "lies beyond"},
+		{`,"since_event_id":5`, "", "since_event_id must be a non-empty string"},
+		{`,"since_event_id":"999.0"`, "", "is beyond"},
 		{``, "x", "Last-Event-ID must be the id of an event"},
-		{``, "999.0", "lies beyond"},
+		{``, "999.0", "is beyond"},
 	} {
 		res := post(t, url, `{"channels":["values"]`+tt.filter+`}`, http.Header{"Last-Event-Id": {tt.last}})
 		body, _ := io.ReadAll(res.Body)
@@ -161,7 +161,7 @@ func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
 	}
 }
 
-// A position after which something was deleted is refused by name, in all of these ways.
+// A position after which events were deleted is refused, however it is sent.
 func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -189,8 +189,8 @@ func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	heard(t, listen(t, url, `{"channels":["values"]}`), 1)
 }
 
-// A position in the future is refused, even on a thread that does not exist yet or has no events. Its reader would miss
-// all events up to there.
+// A position in the future is refused, even on a thread that does not exist yet or has no events, because its reader
+// would miss all events up to it.
 func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	t.Parallel()
 	away := newWorld()
@@ -207,9 +207,9 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	}
 }
 
-// Ten thousand events of one entry have a number and an id each, which never change, and a reader can continue after
-// any of them: on a stream with since, on a WebSocket with either.
-func TestALongEntryIsReadOnFromWithin(t *testing.T) {
+// Each of ten thousand events of one entry has its own stable number and id. A reader can continue after any of them,
+// on a stream with since and on a WebSocket with either.
+func TestAReaderContinuesWithinALongEntry(t *testing.T) {
 	t.Parallel()
 	const events = 10_000
 	w := newWorld().play(runOf(1, "graph"), started(), longEntry(events/5), succeeded())
@@ -246,7 +246,7 @@ func TestALongEntryIsReadOnFromWithin(t *testing.T) {
 	}
 }
 
-// longEntry returns an update with so many messages, each of which becomes five events.
+// longEntry returns an update with the given number of messages. Each message becomes five events.
 func longEntry(messages int) mapping.Event {
 	said := make([]string, messages)
 	for n := range said {
@@ -257,7 +257,7 @@ func longEntry(messages int) mapping.Event {
 
 // In an entry with even more events, the last ones share a number. A reader that has seen one of them receives them
 // again.
-func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
+func TestEventsThatShareANumberAreSentAgain(t *testing.T) {
 	t.Parallel()
 	f := filter{channels: channels, depth: -1}
 	ev := &event{method: channelValues}
@@ -265,7 +265,7 @@ func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 		at := place{seq: 7, k: k}
 		f.since = place{seq: 7, k: lastFrame + 5}.number()
 		if f.wants(ev, at) != want || at.number() > through(7)-1 {
-			t.Errorf("event %d: told again: %t; its number is %d", k, f.wants(ev, at), at.number())
+			t.Errorf("event %d: sent again: %t; its number is %d", k, f.wants(ev, at), at.number())
 		}
 		if sub := (&subscription{got: at}); sub.behind() >= at.number() && want {
 			t.Errorf("a subscription that has event %d has all up to %d", k, sub.behind())
@@ -273,7 +273,8 @@ func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 	}
 }
 
-// A sequence number names the event after which a stream continues. That of a reply names the end of an entry.
+// A sequence number is the position of an event after which a stream can continue. The number in a reply is the end of
+// an entry.
 func TestNumbersArePositions(t *testing.T) {
 	t.Parallel()
 	for since, want := range map[int64]adapter.Cursor{
@@ -285,8 +286,8 @@ func TestNumbersArePositions(t *testing.T) {
 	}
 }
 
-// SDKs (from 1.15) read the run from the id of a root's lifecycle, even for the run that answers a question, to stop
-// it. Every id is a position.
+// SDKs (from 1.15 on) take the run from the id of the root's lifecycle to stop it, even a run that answers a question.
+// Every id is a position.
 func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), graphRun()...)
@@ -302,7 +303,7 @@ func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
 	}
 }
 
-// Only a deleted position is reported as deleted.
+// Only a deleted position is reported as expired.
 func TestAPositionThatCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// An invalid handshake of a WebSocket is refused with the bridge's error.
+// An invalid WebSocket handshake is refused with the bridge's own error.
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	const key = "MDEyMzQ1Njc4OTAxMjM0NQ=="
@@ -47,7 +47,7 @@ func TestHandshakes(t *testing.T) {
 			r.Header = http.Header{"Connection": {"upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {key}}
 			tt.change(r)
 			if got := isHandshake(r); got != tt.want {
-				t.Fatalf("it is taken for a handshake: %v", got)
+				t.Fatalf("it was accepted as a handshake: %v", got)
 			}
 			if tt.want {
 				return
@@ -92,7 +92,7 @@ func (g given) Close() error {
 	return nil
 }
 
-func TestASocketGivesTheMemoryOfItsMessagesBack(t *testing.T) {
+func TestASocketReleasesTheMemoryOfItsMessages(t *testing.T) {
 	t.Parallel()
 	back := make(counted, 2)
 	c := tightly(t, back)
@@ -101,12 +101,12 @@ func TestASocketGivesTheMemoryOfItsMessagesBack(t *testing.T) {
 	select {
 	case <-back:
 	case <-patiently(t).Done():
-		t.Error("it is held still")
+		t.Error("the memory was not released")
 	}
 }
 
-// attended serves sockets in the test's own handler. It returns the client's end of one and a channel with the result
-// of its handler: nil, or the value of a panic.
+// attended serves a socket in a handler of the test. It returns the client's end and a channel for the result of the
+// handler, which is nil or the value of a panic.
 func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 	t.Helper()
 	ended := make(chan any, 1)
@@ -118,12 +118,12 @@ func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 	return dial(t, srv.URL), ended
 }
 
-// A client that answers no ping is cut off, although nothing is sent to it.
-func TestASocketWithoutASignOfLifeIsCutOff(t *testing.T) {
+// A client that does not answer pings is disconnected, even if nothing is sent to it.
+func TestASilentSocketIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
 	s.Heartbeat, s.patience = 10*time.Millisecond, 10*time.Millisecond
-	_, ended := attended(t, s) // it only answers while it reads
+	_, ended := attended(t, s) // the library only answers pings during a read
 	select {
 	case <-ended:
 	case <-patiently(t).Done():
@@ -148,7 +148,7 @@ func TestAPanicOfACommandIsTheRequests(t *testing.T) {
 	}
 }
 
-// lingering is a log whose reader must be released explicitly.
+// lingering is a log whose readers only return when they are released.
 type lingering struct {
 	*world
 	entered, left chan struct{}
@@ -182,11 +182,11 @@ func await(t *testing.T, signal <-chan struct{}) {
 	select {
 	case <-signal:
 	case <-patiently(t).Done():
-		t.Fatal("it never happens")
+		t.Fatal("timeout")
 	}
 }
 
-// A socket's handler returns after all its readers of the log.
+// The handler of a socket returns after all its readers of the log.
 func TestASocketLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -195,7 +195,7 @@ func TestASocketLeavesNothingBehind(t *testing.T) {
 		await(t, log.left)
 		select {
 		case <-ended:
-			t.Fatal("the socket has ended, and its log is read")
+			t.Fatal("the socket has ended, but its log is still being read")
 		default:
 		}
 		close(log.leave)
@@ -203,7 +203,7 @@ func TestASocketLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// The log is read once for any number of subscriptions, and not at all without any.
+// The log is read once for any number of subscriptions, and not at all without subscriptions.
 func TestASocketReadsTheLogOnce(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -212,7 +212,7 @@ func TestASocketReadsTheLogOnce(t *testing.T) {
 		await(t, log.left) // nothing is sent during the command
 		select {
 		case <-log.entered:
-			t.Fatal("it is read twice")
+			t.Fatal("the log is read twice")
 		default:
 		}
 		close(log.leave)
@@ -227,7 +227,7 @@ func TestASocketReadsTheLogOnce(t *testing.T) {
 }
 
 // An internal error is sent without its text, which is logged. A refusal is only sent to the client.
-func TestASocketTellsErrorsOfTheBridgeToTheLog(t *testing.T) {
+func TestInternalErrorsOfASocketAreLogged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.DebugLevel)
 	w := newWorld()
@@ -268,14 +268,14 @@ func TestASocketThatCannotBeReadIsClosed(t *testing.T) {
 		if got := websocket.CloseStatus(err); got != websocket.StatusInternalError || strings.Contains(err.Error(), "fire") {
 			t.Errorf("%v: %v", broken, err)
 		}
-		if <-ended; logged.FilterMessage("stream was cut off").Len() != 1 {
+		if <-ended; logged.FilterMessage("stream interrupted").Len() != 1 {
 			t.Errorf("%v: the log has %v", broken, logged.All())
 		}
 	}
 }
 
-// A command without the right is refused with its own id. A message that is not a command has none.
-func TestASocketAsksForTheRight(t *testing.T) {
+// A command without the necessary right is refused with its id. A message that is not a command has no id.
+func TestASocketChecksRights(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -289,7 +289,7 @@ func TestASocketAsksForTheRight(t *testing.T) {
 }
 
 // A connection that resumes nothing stays open without a subscription.
-func TestNothingIsTakenUpAgain(t *testing.T) {
+func TestReconnectWithoutSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	c := dial(t, serve(t, w.server(), Snake))
@@ -303,7 +303,7 @@ func TestNothingIsTakenUpAgain(t *testing.T) {
 }
 
 // A subscription of the same connection is not started twice.
-func TestASubscriptionIsTakenUpOnce(t *testing.T) {
+func TestASubscriptionIsResumedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	c := dial(t, serve(t, w.server(), Snake))

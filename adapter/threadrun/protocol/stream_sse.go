@@ -12,7 +12,7 @@ import (
 )
 
 // ServeEvents handles a request for a stream of events (CDDL, EventStreamRequest). It continues across runs until the
-// client leaves, because SDKs reopen a stream that ends. If it returns an error, nothing was sent.
+// client disconnects, because SDKs reopen a stream that ends. If it returns an error, it has sent nothing.
 func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling, raw json.RawMessage) error {
 	f, err := s.wanted(w.Header(), r, thread, raw)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	ends := staleEnds{s: s, thread: thread}
 	if f.since == 0 {
-		ends.until, _ = s.lastEntry(r.Context(), thread) // follow finds the same fault
+		ends.until, _ = s.lastEntry(r.Context(), thread) // follow will return the same error
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -39,12 +39,13 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	if err == nil || ctx.Err() != nil || out.Failed() || isNotFound(err) {
 		return nil
 	}
-	s.Log.Warn("stream was cut off", zap.String("thread", thread), zap.Error(err))
+	s.Log.Warn("stream interrupted", zap.String("thread", thread), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }
 
-// staleEnds finds ends of runs that a replay must leave out: the run had ended before the stream began, and a newer run
-// exists. SDKs open a stream without a position for a run that they just started, and take the first end for that run's.
+// staleEnds identifies ends of runs that a replay must omit because the run had ended before the stream began and a
+// newer run exists. SDKs open a stream without a position for a run that they have just started, and treat the first
+// end as the end of that run.
 type staleEnds struct {
 	s      *Server
 	thread string
@@ -68,7 +69,7 @@ func (e *staleEnds) has(ctx context.Context, ev *event, at place) (bool, error) 
 	return e.newest != ev.run, nil
 }
 
-// wanted reads the filter of a request for a thread's events. Ignored members are named in a header of the answer.
+// wanted reads the filter of a request for a thread's events. Ignored members are named in a response header.
 // Last-Event-ID counts if it is later than the position in the body, because clients that repeat a request only add the
 // header.
 func (s *Server) wanted(answer http.Header, r *http.Request, thread string, raw json.RawMessage) (filter, error) {

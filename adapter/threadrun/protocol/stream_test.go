@@ -112,7 +112,7 @@ func TestAStreamWaitsForItsThreadAndOutlivesRuns(t *testing.T) {
 	}
 }
 
-// A stream ends when its thread is deleted, because a later thread with that id is another one.
+// A stream ends when its thread is deleted, because a later thread with that id is a different one.
 func TestAStreamEndsWithItsThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -128,7 +128,7 @@ func TestAStreamEndsWithItsThread(t *testing.T) {
 }
 
 // A broken stream does not look like a complete one.
-func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
+func TestAnUnreadableStreamIsInterrupted(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.DebugLevel)
 	w := newWorld()
@@ -139,12 +139,12 @@ func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
 	if ev, err := r.Next(); err == nil || err == io.EOF {
 		t.Errorf("%+v, %v", ev, err)
 	}
-	if logged.FilterMessage("stream was cut off").Len() != 1 {
+	if logged.FilterMessage("stream interrupted").Len() != 1 {
 		t.Errorf("the log has %v", logged.All())
 	}
 }
 
-func TestAStreamTellsWhatItIsAskedFor(t *testing.T) {
+func TestAStreamOnlyHasRequestedEvents(t *testing.T) {
 	t.Parallel()
 	r := listen(t, serve(t, newWorld().play(runOf(1, "legacy"), twoSteps()...).server(), Snake), `{"channels":["lifecycle"]}`)
 	if d := cmp.Diff([]string{"lifecycle 1.0 running", "lifecycle 5.0 completed"}, heard(t, r, 2)); d != "" {
@@ -221,7 +221,7 @@ func TestASocket(t *testing.T) {
 		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`:                      `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"since":3145728}}`: `"id":6,"error":"invalid_argument"`,
-		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"deph":1}}`:        `"id":6,"error":"invalid_argument","message":"deph is no param of subscription.subscribe. Did you mean depth?"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"deph":1}}`:        `"id":6,"error":"invalid_argument","message":"deph is not a param of subscription.subscribe. Did you mean depth?"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"namespace":[]}}`:  `Did you mean namespaces?"`,
 		`{"id":6,"method":"subscription.unsubscribe"}`:                                                `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"foo"}`: `"id":6,"error":"unknown_command"`,
@@ -231,7 +231,8 @@ func TestASocket(t *testing.T) {
 	}
 }
 
-// TestARefusalOverASocketHasTheCommandsId checks that refusals have an id, without which the SDKs wait forever.
+// TestARefusalOverASocketHasTheCommandsId checks that refusals have the id of the command, because SDKs wait for it
+// forever.
 func TestARefusalOverASocketHasTheCommandsId(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t, newWorld().server(), Snake))
@@ -269,8 +270,8 @@ func TestAFilterIsNotMisspelt(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutAMeaningAreNamed checks that ignored members, which the document allows, are named.
-func TestMembersWithoutAMeaningAreNamed(t *testing.T) {
+// TestIgnoredMembersAreNamed checks that unknown members, which the CDDL allows, are reported as ignored.
+func TestIgnoredMembersAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
 	url := serve(t, w.server(), Snake)
@@ -287,7 +288,7 @@ func TestMembersWithoutAMeaningAreNamed(t *testing.T) {
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"],"colour":1}}`)
 	c.wants(`"ignored":"params.colour"`)
 	if reply, err := w.server().Command(t.Context(), uuid(1), http.Header{}, raw(`{"id":1,"method":"run.start","prams":{"assistant_id":"a"}}`)); err == nil {
-		t.Errorf("a command without its params was carried out: %s", reply.Body)
+		t.Errorf("a command without its params was executed: %s", reply.Body)
 	}
 }
 
@@ -300,15 +301,15 @@ func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 		c := dial(t, url)
 		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"],"since":0}}`)
 		if first := c.hear(); !strings.Contains(first, `"subscription_id"`) {
-			t.Fatalf("the first that comes is %s", first)
+			t.Fatalf("the first message is %s", first)
 		}
 		c.wants(`:1.0"`)
 		_ = c.conn.CloseNow()
 	}
 }
 
-// A broken connection is continued by the next one, after the last event that was seen.
-func TestASocketIsTakenUpAgain(t *testing.T) {
+// After a broken connection, the next one continues after the last event that the client received.
+func TestAnotherSocketResumesSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
 	url := serve(t, w.server(), Camel)
@@ -346,7 +347,7 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 
 // An entry with thousands of events is sent completely, each event once, to an existing subscription and to a later
 // one.
-func TestASocketTellsALongEntryWhole(t *testing.T) {
+func TestASocketSendsALongEntryWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), longEntry(3000))
 	c := dial(t, serve(t, w.server(), Snake))
@@ -361,7 +362,7 @@ func TestASocketTellsALongEntryWhole(t *testing.T) {
 	c.wants(`"completed"`)
 }
 
-func TestASocketHasSoManySubscriptions(t *testing.T) {
+func TestTheSubscriptionsOfASocketAreLimited(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t, newWorld().server(), Snake))
 	for range mostSubscriptions {
@@ -384,7 +385,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 	}
 }
 
-// tight is a memory budget that is exhausted for messages, for requests, or for new work.
+// tight is a limiter that refuses messages, requests or new work.
 type tight struct{ messages, rate, work error }
 
 func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
@@ -408,8 +409,8 @@ func tightly(t *testing.T, room adapter.MemoryBudget) *wire {
 	return dial(t, srv.URL)
 }
 
-// TestAMessageThatThereIsNoRoomForEndsTheSocket checks that WebSocket messages count towards the memory of request
-// bodies (D5).
+// TestAMessageThatThereIsNoRoomForEndsTheSocket checks that WebSocket messages count towards the memory of request bodies
+// (D5).
 func TestAMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	full := mapping.Errorf(mapping.Unavailable, "overloaded", "There is no room.")
@@ -421,7 +422,7 @@ func TestAMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	}
 }
 
-// A command over its key's rate is refused by its id, and the socket stays open.
+// A command that exceeds the rate of its key is refused with its id, and the socket stays open.
 func TestASocketRefusesCommandsOverTheRate(t *testing.T) {
 	t.Parallel()
 	c := tightly(t, tight{rate: mapping.Errorf(mapping.Limited, "limit_requests", "Too many.")})
@@ -442,8 +443,8 @@ func TestASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
 	c.wants(`"type":"success"`)
 }
 
-// The memory of an unfinished message is released, whether nothing more arrives or only pings between its fragments. A
-// socket without a message stays open.
+// The memory of an unfinished message is released, even if pings still arrive between its fragments. A socket without a
+// message stays open.
 func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -503,7 +504,7 @@ func TestASlowMessageIsRead(t *testing.T) {
 	}
 }
 
-// A frame that is not text, or invalid, ends the socket, usually with a reason.
+// A binary or invalid frame ends the socket, usually with a reason.
 func TestASocketRefusesOtherFrames(t *testing.T) {
 	t.Parallel()
 	url := serve(t, newWorld().server(), Snake)
@@ -527,7 +528,7 @@ func TestASocketRefusesOtherFrames(t *testing.T) {
 	}
 }
 
-// rawSocket sends bytes instead of frames, and returns everything that comes back.
+// rawSocket sends raw bytes and returns all received bytes.
 func rawSocket(t *testing.T, url, frame string) string {
 	t.Helper()
 	conn, in := rawDial(t, url)
@@ -537,7 +538,7 @@ func rawSocket(t *testing.T, url, frame string) string {
 	return string(said)
 }
 
-// rawDial performs the handshake of a WebSocket and returns its connection.
+// rawDial performs a WebSocket handshake and returns the connection.
 func rawDial(t *testing.T, url string) (*net.TCPConn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -554,7 +555,7 @@ func rawDial(t *testing.T, url string) (*net.TCPConn, *bufio.Reader) {
 	return conn.(*net.TCPConn), in
 }
 
-// A socket whose thread is deleted is closed permanently.
+// A socket is closed when its thread is deleted, with a code that SDKs treat as final.
 func TestASocketEndsWithItsThread(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -573,7 +574,7 @@ func TestASocketEndsWithItsThread(t *testing.T) {
 }
 
 // Failures of the bridge are reported, and the socket stays open.
-func TestASocketOutlivesAFailure(t *testing.T) {
+func TestASocketSurvivesAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.startErr = mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, "The queue is full.")
@@ -584,8 +585,8 @@ func TestASocketOutlivesAFailure(t *testing.T) {
 	c.wants(`"type":"success"`)
 }
 
-// A client that has left silently is noticed because it answers no ping.
-func TestASocketIsAskedForSignsOfLife(t *testing.T) {
+// A client that has disappeared silently is detected because it does not answer pings.
+func TestASocketSendsPings(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
 	s.Heartbeat = 10 * time.Millisecond
@@ -604,12 +605,12 @@ func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 	}
 }
 
-// A client that never reads is cut off, and its connection is released. That is not logged as a failure of the bridge.
-func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
+// A client that never reads is disconnected, and its connection is released. That is not logged as a failure.
+func TestAClientThatNeverReadsIsDisconnected(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	long := raw(`"` + strings.Repeat("x", 1<<20) + `"`)
-	for range 64 { // more than the system's buffers hold
+	for range 64 { // more than fits into the system's buffers
 		w.play(runOf(1, "graph"), mapping.Event{Kind: mapping.KindCustom, Data: long})
 	}
 	s := w.server()
@@ -633,8 +634,8 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	}
 }
 
-// The events of a connection are in the order of the log for all subscriptions and positions, except for the replay of
-// a new subscription.
+// All subscriptions of a connection receive events in the order of the log, except for the replay of a new
+// subscription.
 func TestEventsOfASocketAreInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -653,7 +654,7 @@ func TestEventsOfASocketAreInOrder(t *testing.T) {
 	for range 3 * runs {
 		n, _ := whole(member(raw(c.hear()), "seq"))
 		if n <= last {
-			t.Fatalf("%d comes behind %d", n, last)
+			t.Fatalf("%d comes after %d", n, last)
 		}
 		last = n
 	}

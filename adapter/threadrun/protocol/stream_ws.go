@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// socket is one connection. Commands come in, and replies and the events of its subscriptions go out, each as a whole
+// socket is one connection. It receives commands and sends replies and the events of its subscriptions. Each is one
 // message.
 type socket struct {
 	s        *Server
@@ -30,20 +30,20 @@ type socket struct {
 	working sync.WaitGroup
 	pumping pumping
 	open    map[string]*subscription // written by the reader, under mu
-	over    int64                    // runs that ended up to this entry of the log are not replayed; under mu
-	begun   int                      // runs started here whose end was not passed yet; under mu
+	over    int64                    // runs that ended at or before this entry of the log are not replayed; under mu
+	begun   int                      // runs started by the socket whose end it has not passed yet; under mu
 	mu      sync.Mutex
 }
 
-// subprotocol is offered by a page that also offers a key (see proxy/auth), since browsers require the choice of an
-// offered one.
+// subprotocol is offered by pages that send a key as another subprotocol (see proxy/auth), because browsers require the
+// server to choose one of those offered.
 const subprotocol = "apbridge"
 
-// ServeSocket handles a request for a WebSocket whose Origin was checked before. It returns when the connection has
-// ended. It returns an error if there was no connection.
+// ServeSocket handles a request for a WebSocket whose Origin has been checked. It returns when the connection has
+// ended, or an error if there was no connection.
 func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling) error {
 	if !isHandshake(r) {
-		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
+		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This route opens a WebSocket, but the request is not a handshake (RFC 6455, version 13). Use POST for server-sent events.")
 	}
 	defer adapter.MarkLongLived(r.Context())()
 	last, err := s.lastEntry(r.Context(), thread)
@@ -52,22 +52,23 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	conn, err := accept(w, r)
 	if err != nil {
-		return nil // it has answered
+		return nil // accept has responded
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(s.Message)
-	// A read whose context ends cuts the connection off, but when the bridge stops it should be closed.
+	// Reads do not use the request's context, because its end would drop the connection. When the bridge stops, the
+	// connection should be closed properly.
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 	k := &socket{s: s, conn: conn, request: r.Context(), ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}, over: last}
 	defer k.working.Wait()
 	defer stop()
-	defer k.hold() // for good
+	defer k.hold() // never released
 	defer k.attend()()
 	k.read()
 	return nil
 }
 
-// accept answers a handshake in a separate goroutine: see aside.
+// accept completes a handshake in a separate goroutine: see aside.
 func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err error) {
 	err = aside(func() (err error) {
 		conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{subprotocol}})
@@ -76,8 +77,8 @@ func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err e
 	return conn, err
 }
 
-// isHandshake reports whether a request asks for a WebSocket in the way that the library accepts. The library's own
-// refusals are plain text.
+// isHandshake reports whether the library would accept a request as a WebSocket handshake. The library's own refusals
+// are plain text.
 func isHandshake(r *http.Request) bool {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	if len(keys) != 1 || r.Header.Get("Sec-WebSocket-Version") != "13" {
@@ -100,7 +101,7 @@ func has(h http.Header, name, word string) bool {
 	return false
 }
 
-// read takes commands until the connection ends.
+// read executes commands until the connection ends.
 func (k *socket) read() {
 	for {
 		kind, message, err := k.conn.Reader(k.ctx)
@@ -117,8 +118,8 @@ func (k *socket) read() {
 	}
 }
 
-// serveCommand reads and answers one command. Its memory is reserved like that of a body. It returns errors of the
-// connection.
+// serveCommand reads, executes and answers one command. Memory for it is reserved as for a request body. It returns
+// errors of the connection.
 func (k *socket) serveCommand(message io.Reader) error {
 	held := adapter.MemoryBudgetOf(k.ctx).Count(k.ctx, k.paced(message))
 	defer held.Close()
@@ -132,16 +133,16 @@ func (k *socket) serveCommand(message io.Reader) error {
 	return aside(func() error { return k.answer(raw) })
 }
 
-// tryLater returns the reason for a close because of a lack of memory. A close frame has room for 123 bytes of it.
+// tryLater returns the reason for closing a connection for lack of memory. A close frame can hold 123 bytes of it.
 func tryLater(e *mapping.Error) string {
 	if e.Class == mapping.Limited {
-		return "The key or its tenant has no room for this message (" + e.Code + "). Try again in a moment."
+		return "The key or its tenant has no memory left for this message (" + e.Code + "). Try again in a moment."
 	}
-	return "There is no memory for this message. Try again in a moment."
+	return "There is not enough memory for this message. Try again in a moment."
 }
 
-// aside calls do in a separate goroutine and waits for it. So the stack that starting a run needs is freed at once, and
-// not kept by each of many open connections. A panic is passed on to the caller.
+// aside calls do in a separate goroutine and waits for it. Starting a run needs a large stack; this way it is freed at
+// once instead of being kept by each of many open connections. A panic is passed on to the caller.
 func aside(do func() error) (err error) {
 	done := make(chan any, 1)
 	go func() {
@@ -154,8 +155,8 @@ func aside(do func() error) (err error) {
 	return err
 }
 
-// attend sends pings, which detect a client that has left without a close, and closes the connection when the bridge
-// stops, until end is called. It only has a goroutine while it has something to do.
+// attend sends pings until end is called, to detect a client that has disappeared without a close. It closes the
+// connection when the bridge stops. It only uses a goroutine while it has something to do.
 func (k *socket) attend() (end func()) {
 	beat := newHeartbeat(k.s.Heartbeat, func() bool {
 		alive := k.timed(k.conn.Ping) == nil
@@ -172,15 +173,15 @@ func (k *socket) attend() (end func()) {
 }
 
 // farewell returns the close code and reason for a connection whose request has ended. A client with expired
-// credentials needs others; a client of a bridge that stops may reconnect.
+// credentials needs new ones; a client of a stopping bridge may reconnect.
 func farewell(request context.Context) (websocket.StatusCode, string) {
 	if e := (*mapping.Error)(nil); errors.As(context.Cause(request), &e) && e.Class == mapping.Unauthorized {
-		return closedFor + http.StatusUnauthorized, "The credentials of this connection are not good any more."
+		return closedFor + http.StatusUnauthorized, "The credentials of this connection are no longer valid."
 	}
 	return websocket.StatusGoingAway, "The bridge is shutting down."
 }
 
-// timed calls do with the time that a client may take.
+// timed calls do with a context that is limited to the time that a client may take.
 func (k *socket) timed(do func(context.Context) error) error {
 	patience := k.s.patience
 	if patience == 0 {
@@ -191,7 +192,7 @@ func (k *socket) timed(do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// write sends one message. A client that does not read it is cut off.
+// write sends one message. It disconnects a client that does not read it.
 func (k *socket) write(message []byte) error {
 	return k.timed(func(ctx context.Context) error { return k.conn.Write(ctx, websocket.MessageText, message) })
 }
@@ -241,8 +242,8 @@ func (k *socket) failed(err error) *mapping.Error {
 	return e
 }
 
-// send sends the events after since that subscriptions want until ctx ends. If the connection does not accept more, the
-// reader notices that itself.
+// send sends the events after since that subscriptions want until ctx ends. If the connection breaks, the reader
+// notices that itself.
 func (k *socket) send(ctx context.Context, since int64) {
 	var lost error
 	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
@@ -253,13 +254,13 @@ func (k *socket) send(ctx context.Context, since int64) {
 	})
 	switch {
 	case err == nil || ctx.Err() != nil || lost != nil:
-	case k.request.Err() != nil: // the log ends with the bridge
+	case k.request.Err() != nil: // the bridge is stopping
 		_ = k.conn.Close(farewell(k.request))
 	case isNotFound(err):
 		_ = k.conn.Close(closedFor+http.StatusNotFound, "The thread was deleted.")
 	default:
 		_ = k.conn.Close(websocket.StatusInternalError, "The thread's events cannot be read.")
-		k.s.Log.Warn("stream was cut off", zap.String("thread", k.thread), zap.Error(err))
+		k.s.Log.Warn("stream interrupted", zap.String("thread", k.thread), zap.Error(err))
 	}
 }
 

@@ -9,23 +9,23 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// mostSubscriptions is the maximum per connection.
+// mostSubscriptions is the maximum number of subscriptions of a connection.
 const mostSubscriptions = 32
 
-// subscription is a filter and the last event that its client has.
+// subscription is a filter and the last event that the client has received.
 type subscription struct {
 	filter
 	got place
 }
 
-// behind returns the number up to which the subscription is complete. It may lack some of the events that share a
+// behind returns the number up to which the subscription is complete. It may lack some events that share the next
 // number.
 func (sub *subscription) behind() int64 {
 	return max(sub.since, place{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
 }
 
-// operation returns the operation of a command about the connection's subscriptions, or nil. It stores in after what
-// has to happen after the reply, because a client must know a subscription before its first event.
+// operation returns the operation of a command about the connection's subscriptions, or nil. It sets after to a
+// function to be called after the reply, because a client must know a subscription before it receives its first event.
 func (k *socket) operation(method string, after *func()) operation {
 	switch method {
 	case "subscription.subscribe":
@@ -51,7 +51,7 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 		return nil, err
 	}
 	if len(k.open) >= mostSubscriptions {
-		return nil, invalid("A connection may have %d subscriptions. End one first.", mostSubscriptions)
+		return nil, invalid("A connection may have at most %d subscriptions. End one first.", mostSubscriptions)
 	}
 	write, err := k.replayed(&f, c.before)
 	if err != nil {
@@ -62,8 +62,8 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 	return func(w *writer) { write(w.text("subscription_id", id)) }, nil
 }
 
-// mostCounted bounds the entries of the log that are read to count the events of a replay. The document does not
-// require a count.
+// mostCounted bounds the entries of the log that are read to count the events of a replay. The CDDL does not require a
+// count.
 const mostCounted = 10_000
 
 // replayed returns a function that writes the number of events a subscription replays, up to last.
@@ -78,7 +78,7 @@ func (k *socket) replayed(f *filter, last int64) (write func(w *writer), err err
 	return func(w *writer) { w.int("replayed_events", n) }, err
 }
 
-// beginSubscriptions starts subscriptions that the client knows from a reply.
+// beginSubscriptions starts subscriptions after the client has received their ids in a reply.
 func (k *socket) beginSubscriptions(list map[string]filter) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,9 +90,9 @@ func (k *socket) beginSubscriptions(list map[string]filter) {
 }
 
 // present returns the number after which a subscription without a position begins: the start of the oldest run that is
-// active or waits for an answer. A run counts as active until the socket has passed its end, so that it does not matter
-// which of several concurrent commands comes first. A client would take the end of an earlier run for that of the run
-// it is about to start.
+// active or waiting for an answer. Earlier runs are excluded, because a client would mistake the end of one for the end
+// of the run that it is about to start. A run counts as active until the socket has passed its end, so that the order
+// of concurrent commands does not matter.
 func (k *socket) present(c *command) (int64, error) {
 	over := k.passed(c.before)
 	from, err := k.s.Service.ThreadReplayStart(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
@@ -121,8 +121,8 @@ func (k *socket) present(c *command) (int64, error) {
 	return through(first), nil
 }
 
-// passed returns the entry up to which ended runs are not replayed. A socket without subscriptions that has started no
-// run is past everything so far.
+// passed returns the entry up to which ended runs are not replayed. A socket that has no subscriptions and has started
+// no run has passed everything so far.
 func (k *socket) passed(now int64) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -132,7 +132,7 @@ func (k *socket) passed(now int64) int64 {
 	return k.over
 }
 
-// counting wraps an operation that starts a run, so that the run counts among those started here.
+// counting wraps an operation that starts a run, so that the socket counts the run as started by it.
 func (k *socket) counting(start operation) operation {
 	return func(c *command) (func(*writer), error) {
 		k.passed(c.before)
@@ -186,7 +186,7 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	}
 	ids, ok := textsOf(c.get("subscriptions"))
 	if !ok && c.get("subscriptions") != nil || len(ids)+len(k.open) > mostSubscriptions {
-		return nil, invalid("subscriptions must be a list of %d ids at most.", mostSubscriptions)
+		return nil, invalid("subscriptions must be a list of at most %d ids.", mostSubscriptions)
 	}
 	list := map[string]filter{}
 	for _, id := range ids {
@@ -201,7 +201,8 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
 }
 
-// savedFilter is the part of a filter in the id of its subscription, with which another connection can resume it.
+// savedFilter is the part of a filter that is encoded in the subscription's id, so that another connection can resume
+// the subscription.
 type savedFilter struct {
 	Channels   []string   `json:"c"`
 	Namespaces [][]string `json:"n,omitempty"`

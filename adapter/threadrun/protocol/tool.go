@@ -16,7 +16,7 @@ const (
 	toolError    = "tool-error"
 )
 
-// toolFrame translates a frame of the stream mode "tools", which has other names for the events (langgraph-api,
+// toolFrame translates a frame of the stream mode "tools", which uses different names for the events (langgraph-api,
 // session/event-normalizers).
 func (out *emitter) toolFrame(ns []string, e *state.Entry) {
 	id := callID(e.Data)
@@ -44,7 +44,7 @@ func callID(data json.RawMessage) string {
 	return cmp.Or(either(data, "tool_call_id"), rawjson.GetText(data, "id"))
 }
 
-// either returns the text under a name in either spelling.
+// either returns the text of a member in either spelling of its name.
 func either(data json.RawMessage, name string) string {
 	return cmp.Or(rawjson.GetText(data, name), rawjson.GetText(data, camelNames[name]))
 }
@@ -90,7 +90,7 @@ func (out *emitter) failTool(ns []string, id string, data json.RawMessage) {
 	})
 }
 
-// toolCalls emits the calls or the result in a message of a task/step agent, which sends no frames for them.
+// toolCalls emits the tool calls or the tool result in a message of a task/step agent, which sends no frames for them.
 func (out *emitter) toolCalls(ns []string, message json.RawMessage) {
 	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
 		out.startTool(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))

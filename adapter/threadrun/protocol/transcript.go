@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// transcript has the messages of a run so far: those that are being emitted, and the ids of all.
+// transcript holds the messages of a run that are being emitted, and the ids of all messages so far.
 type transcript struct {
 	open []*message
 	told map[string]bool
@@ -18,7 +18,7 @@ type transcript struct {
 
 func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 
-// delta handles a piece of a message, or a whole one, of a thread/run agent: [chunk, metadata].
+// delta handles a message chunk or a whole message of a thread/run agent: [chunk, metadata].
 func (v *runView) delta(e *state.Entry) {
 	pair := rawjson.ElementsOf(e.Data)
 	if len(pair) != 2 {
@@ -37,8 +37,8 @@ func (v *runView) delta(e *state.Entry) {
 	}
 }
 
-// find returns the message of a chunk. It returns nil for messages that are not emitted: a person's, a closed one, or
-// one without an id, which clients drop.
+// find returns the message of a chunk. It returns nil for messages that are not emitted: those of users, finished ones,
+// and those without an id, which clients drop.
 func (tr *transcript) find(chunk json.RawMessage, ns []string) *message {
 	id, role := rawjson.GetText(chunk, "id"), roleOf(chunk)
 	if id == "" || role == "" {
@@ -58,8 +58,8 @@ func (tr *transcript) find(chunk json.RawMessage, ns []string) *message {
 	return m
 }
 
-// roleOf returns the role of a message. It is "" for a person and for anything that is not a message, which are only in
-// values.
+// roleOf returns the role of a message. It is "" for a user's message and for anything that is not a message; both only
+// appear in values.
 func roleOf(m json.RawMessage) string {
 	switch kind := strings.TrimSuffix(strings.TrimSuffix(rawjson.GetText(m, "type"), "Chunk"), "Message"); kind {
 	case "", "human", "Human", "user", "remove", "Remove":
@@ -73,8 +73,8 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say emits those messages of an update that were not streamed, each as a whole, and ends the streamed ones. If calls
-// is true, it also emits tool calls.
+// say emits the messages of an update that were not streamed and ends the streamed ones. If calls is true, it also
+// emits tool calls.
 func (tr *transcript) say(out *emitter, ns []string, update json.RawMessage, calls bool) {
 	tr.end(out, update)
 	for _, raw := range messagesOf(update) {
@@ -102,7 +102,7 @@ func (tr *transcript) end(out *emitter, update json.RawMessage) {
 	}
 }
 
-// messagesOf returns the messages of an update, which has one or a list.
+// messagesOf returns the messages of an update, which may have one message or a list.
 func messagesOf(update json.RawMessage) []json.RawMessage {
 	list := member(update, "messages")
 	if rawjson.Kind(list) == '{' {

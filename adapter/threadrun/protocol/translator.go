@@ -5,9 +5,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// translator turns the entries of one thread's log, in order, into events. It needs each run from its start, and of
-// earlier runs only the checkpoints. The k-th event of an entry is the same for every reader, whatever its filter. Not
-// for concurrent use.
+// translator turns the entries of a thread's log, in order, into events. It needs every run from its start, but only
+// the checkpoints of earlier runs. The k-th event of an entry is the same for every reader, regardless of filters. Not
+// safe for concurrent use.
 type translator struct {
 	out    *emitter
 	points *checkpoints
@@ -66,7 +66,7 @@ func (t *translator) entry(e *state.Entry) {
 	}
 }
 
-// changed handles an entry between runs: a client changed the state.
+// changed handles an entry between runs, where a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		t.points.emitPoint(e.Head.Checkpoint)

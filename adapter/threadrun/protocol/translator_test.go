@@ -34,7 +34,7 @@ var scripts = map[string]func() *world{
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`{"q1":"yes"}`), Asked: questions}
 		return newWorld().play(run, started(), succeeded())
 	},
-	"answered-barely": func() *world { // all questions of the run, as command.resume answers them without their ids
+	"answered-barely": func() *world { // as after a command.resume without ids, which answers all questions of the run
 		run := runOf(2, "legacy")
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`"yes"`), Asked: questions}
 		return newWorld().play(run, started(), succeeded())
@@ -43,16 +43,16 @@ var scripts = map[string]func() *world{
 		return newWorld().play(runOf(1, "graph"), started(), stateEvent("", &mapping.Checkpoint{ID: uuid(301), Step: 0, Source: "loop"}, `{"a":1}`),
 			stateEvent(`{"a":1}`, nil, `{"a":2}`), stateEvent(`{"a":2}`, nil, `{"a":2}`), succeeded())
 	},
-	"blocks": func() *world { // both of LangChain's forms of reasoning, a single message, and a part that is emitted at once
+	"blocks": func() *world { // both of LangChain's forms of reasoning, a single message, and a block that is emitted as a whole
 		thinks := `{"id":"a1","type":"ai","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"well"},{"type":"image","url":"https://x.example/a.png"},{"type":"reasoning","reasoning":"so","index":4}]}`
 		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
 		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
 	},
-	"words-amid-a-call": func() *world { // they wait until the call is complete
+	"words-amid-a-call": func() *world { // the text waits until the call is complete
 		return newWorld().play(runOf(1, "graph"), started(), says1("let me "), calls1(`{"id":"c1","name":"look","args":"{\"a\"","index":0}`),
 			says1("look"), calls1(`{"args":":1}","index":0}`), says1(" there"), succeeded())
 	},
-	"words-around-a-call": func() *world { // a complete call is not changed after text followed it
+	"words-around-a-call": func() *world { // a complete call is not changed once text has followed it
 		call := func(args string) mapping.Event {
 			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
 		}
@@ -68,14 +68,14 @@ var scripts = map[string]func() *world{
 	},
 }
 
-// told returns all current events of a reader with a filter, one per line.
+// told returns all current events for a reader with a filter, one per line.
 func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var b bytes.Buffer
 	begun := false
-	idle := func() { // first at the beginning, then when everything was read
+	idle := func() { // called first at the beginning, then when everything has been read
 		if begun {
 			stop()
 		}
@@ -100,7 +100,7 @@ func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 
 func all() filter { return filter{channels: channels, depth: -1} }
 
-// The events of each script, in both spellings, are those of its file.
+// The events of each script match its golden file in both spellings.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -126,7 +126,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A reader with a filter or a position receives a part of all events, with the same ids.
+// A reader with a filter or a position receives a subset of all events with the same ids.
 func TestFilteredEventsAreSomeOfAll(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -141,7 +141,7 @@ func TestFilteredEventsAreSomeOfAll(t *testing.T) {
 					i++
 				}
 				if i == len(rest) {
-					t.Fatalf("%s, %s: %s is not one of all", name, channel, line)
+					t.Fatalf("%s, %s: %s is not among all events", name, channel, line)
 				}
 				rest = rest[i:]
 			}

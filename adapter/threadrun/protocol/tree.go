@@ -14,8 +14,8 @@ const (
 	statusInterrupted = "interrupted"
 )
 
-// tree has the graphs within a run's graph, as far as they are known. Namespaces are emitted as started with their
-// first event, and as ended with their task.
+// tree holds the known graphs within a run's graph. A namespace is emitted as started with its first event and as ended
+// with its task.
 type tree struct {
 	graph  string
 	places []*branch // in order of appearance
@@ -29,7 +29,7 @@ type branch struct {
 
 func newTree(graph string) tree { return tree{graph: graph} }
 
-// reach emits the graph of a namespace, and those around it, as started.
+// reach emits the graph of a namespace and its enclosing graphs as started.
 func (tr *tree) reach(out *emitter, ns []string) {
 	for n := 1; n <= len(ns); n++ {
 		b := tr.find(ns[:n:n])
@@ -44,8 +44,8 @@ func (tr *tree) reach(out *emitter, ns []string) {
 	}
 }
 
-// reachNode emits the graphs around a node, and the node itself, as started. The namespace of messages and tools ends
-// with their node, whether or not it is a graph.
+// reachNode emits a node and its enclosing graphs as started. The namespace of messages and tools ends with their node,
+// whether or not it is a graph.
 func (tr *tree) reachNode(out *emitter, ns []string) {
 	if len(ns) == 0 {
 		return
@@ -73,7 +73,7 @@ func (tr *tree) find(ns []string) *branch {
 	return nil
 }
 
-// graphOf guesses a graph's name from its namespace: it is the name of its node.
+// graphOf guesses the name of a graph from its namespace. It uses the name of the graph's node.
 func graphOf(ns []string) string {
 	name, _, _ := strings.Cut(ns[len(ns)-1], ":")
 	return name

@@ -23,7 +23,7 @@ func lifecycles(t *testing.T, w *world, namespaces ...[]string) (list []string) 
 }
 
 // The lifecycle of a plain node is only sent to a reader of a namespace below the root.
-func TestTheLifecycleOfAPlainNodeIsForThoseWhoAskBelowTheRoot(t *testing.T) {
+func TestLifecyclesOfPlainNodesNeedANamespace(t *testing.T) {
 	t.Parallel()
 	root := []string{"root running", "root completed"}
 	words := func(ns string) mapping.Event { return piece("m-"+ns, ns, `"content":"hi"`) }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quick serves a world whose runs have ended when their start is answered.
+// quick serves a world whose runs have already ended when the reply to their start is sent.
 func quick(w *world) *Server {
 	s := w.server()
 	runs := 0
@@ -31,7 +31,7 @@ func subscribe(members string) string {
 	return `{"id":2,"method":"subscription.subscribe","params":{` + members + `}}`
 }
 
-// events reads up to the end of a run, and returns the methods and ids of the events. Replies precede them.
+// events reads up to the end of a run and returns the methods and ids of the events, preceded by the replies.
 func (w *wire) events() (list []string) {
 	w.t.Helper()
 	for {
@@ -48,9 +48,9 @@ func (w *wire) events() (list []string) {
 	}
 }
 
-// A page subscribes twice and starts a run at once. All events of the run reach it, in order, before the end of the
-// run, because the page drops later ones.
-func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
+// A page subscribes twice and starts a run at once. It must receive all events of the run, in order, before the run's
+// end, because it drops later ones.
+func TestNoEventFollowsTheEndOfAFastRun(t *testing.T) {
 	t.Parallel()
 	for range 60 {
 		t.Run("", func(t *testing.T) {
@@ -69,7 +69,8 @@ func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
 	}
 }
 
-// For a subscription during a run, past events are sent before the run's end, for which the others wait.
+// If a subscription begins during a run, its past events are sent before the run's end, while the other subscriptions
+// wait.
 func TestASecondSubscriptionHasARunReplayedBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -87,9 +88,9 @@ func TestASecondSubscriptionHasARunReplayedBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// The second turn of a page does not end with the first one: a subscription begins with active runs, whether it arrives
-// before the run or after it.
-func TestASubscriptionTellsNothingOfRunsThatAreOver(t *testing.T) {
+// The end of a page's first turn must not end the second one. So a subscription begins with active runs, whether it
+// arrives before the run or after it.
+func TestASubscriptionOmitsEndedRuns(t *testing.T) {
 	t.Parallel()
 	over := func() *world { return newWorld().play(runOf(9, "legacy"), twoSteps()...) }
 	turn := func(first string) []string { return []string{"lifecycle " + first + ".0"} }
@@ -135,8 +136,8 @@ func TestASecondTurnOfASocketHasItsOwnEvents(t *testing.T) {
 	}
 }
 
-// A reloaded page shows the question for which its thread waits, and nothing of earlier runs.
-func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
+// A reloaded page receives the open question of its thread and nothing from earlier runs.
+func TestASubscriptionIncludesAWaitingRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...).play(runOf(2, "legacy"), question()...)
 	w.open = []mapping.Interrupt{{ID: "q1", Run: runOf(2, "").ID}}
@@ -155,9 +156,9 @@ func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
 	}
 }
 
-// A run of another client that began and ended while a socket had no subscription is over for the socket, too: its next
-// turn ends with its own run.
-func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
+// A run of another client that began and ended while a socket had no subscription is over for that socket. The next
+// turn of the socket ends with its own run.
+func TestASocketOmitsRunsThatEndedWithoutASubscription(t *testing.T) {
 	t.Parallel()
 	for name, commands := range map[string][]string{
 		"subscribed before the run": {subscribe(`"channels":["lifecycle"]`), startRun},
@@ -207,8 +208,8 @@ func TestASubscriptionSaysHowMuchIsReplayed(t *testing.T) {
 	}
 }
 
-// A client that starts a run and then opens a stream does not take the end of the turn before for that of its run. The
-// end of the newest run is replayed: nothing comes after it.
+// A client that starts a run and then opens a stream must not mistake the end of the previous turn for the end of its
+// run. Only the end of the newest run is replayed.
 func TestAStreamOfASecondTurnDoesNotEndWithTheFirst(t *testing.T) {
 	t.Parallel()
 	first := func() *world { return newWorld().play(runOf(1, "graph"), started(), succeeded()) }

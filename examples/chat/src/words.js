@@ -1,4 +1,4 @@
-/** The words of a message's content, which is a text or a list of parts. */
+/** The text of a message's content, which is a string or a list of parts. */
 export function words(content) {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => part.text ?? "").join("");

@@ -1,4 +1,4 @@
-// Package rawjsontest draws JSON for property tests. Test support only: nothing that is built imports it.
+// Package rawjsontest draws JSON for property tests. Only tests import it.
 package rawjsontest
 
 import (
@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Object draws an object of few members, with names that are JSON already. depth is how deep its values may be nested.
+// Object draws an object of few members. The generated names must be JSON strings. depth bounds the nesting of its
+// values.
 func Object(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	for range rapid.IntRange(0, 5).Draw(t, "members") {
@@ -18,7 +19,7 @@ func Object(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessag
 	return w.Close('}').Bytes
 }
 
-// Value draws a value of any kind, null included.
+// Value draws a value of any kind, including null.
 func Value(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
 	kinds := 6
 	if depth == 0 {

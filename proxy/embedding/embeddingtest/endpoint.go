@@ -41,7 +41,7 @@ func Vector(text string, dims int) []float32 {
 		}
 		v[at] += weight
 	}
-	v[dims-1] += 0.1 // so that a text without words has no zero vector
+	v[dims-1] += 0.1 // so that a text without words does not get a zero vector
 	return v
 }
 
@@ -79,7 +79,7 @@ func Serve(t testing.TB, dims int) *Endpoint {
 	return e
 }
 
-// Refuse makes f respond instead of the endpoint if it returns true. nil ends that.
+// Refuse sets a function that may respond instead of the endpoint. It returns true if it did. A nil f removes it.
 func (e *Endpoint) Refuse(f func(w http.ResponseWriter, q Request) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

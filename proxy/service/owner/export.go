@@ -103,7 +103,7 @@ func (o *outline) json(name string, v any) error {
 	return o.file(name, b.Bytes())
 }
 
-// thread writes a thread in readable form. It skips a deleted thread.
+// thread writes a thread in readable form. It skips a thread that was deleted.
 func (o *outline) thread(id string) error {
 	t, err := o.store.Threads.Get(o.ctx, id)
 	if err == nil {

@@ -42,12 +42,12 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
-// eachThread calls do for each thread of an owner. The thread may have been deleted by then.
+// eachThread calls do for each thread of an owner. The thread may have been deleted before do is called.
 func eachThread(ctx context.Context, list *store.Owners, owner string, do func(id string) error) error {
 	return each(func(behind string) ([]string, error) { return list.Threads(ctx, owner, behind) }, do)
 }
 
-// each calls do for each id of a list that is read in pages.
+// each calls do for each id in a list that is read page by page.
 func each(read func(behind string) ([]string, error), do func(id string) error) error {
 	for behind := ""; ; {
 		list, err := read(behind)

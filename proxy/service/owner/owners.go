@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Threads reads and removes threads, and drops what the process has in memory of removed runs and tasks. It is
-// implemented by service.Service, which this package cannot import.
+// Threads reads and removes threads, and drops everything in memory about removed runs and tasks. It is implemented by
+// service.Service, which this package cannot import.
 type Threads interface {
 	// WithValues fills in the state at the thread's head.
 	WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error)
@@ -40,7 +40,7 @@ func New(st *store.Store, e *engine.Engine, threads Threads, logger *zap.Logger)
 
 const codeOutOfReach = "owner_out_of_reach"
 
-// reach returns a context with access to all of an owner's tenant. The caller must have that access itself. Only a
+// reach returns a context with access to all of an owner's tenant. The caller must itself have that access. Only a
 // caller without a tenant that has been given the admin right explicitly may name another tenant.
 func reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
 	p := mapping.PrincipalOf(ctx)
@@ -53,10 +53,10 @@ func reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, 
 		return nil, "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "owner is needed: the id of a key, or ISSUER:SUBJECT of a token.")
 	case p.Limited() || p.Namespaces != nil || p.ReadOnly:
 		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
-			"%q sees a part of its tenant alone (agents, namespaces or scope), and the data of an owner may be in all of it. Use credentials without these.", p.ID)
+			"%q can access only part of its tenant (agents, namespaces or scope), but an owner's data may be anywhere in it. Use credentials without these restrictions.", p.ID)
 	case tenant != p.Tenant && (p.Tenant != "" || !slices.Contains(p.Rights, mapping.RightAdmin)):
 		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
-			"Tenant %q is another. Use credentials of it, or some without a tenant that have \"admin\" among their rights by name.", tenant)
+			"Tenant %q is not yours. Use credentials of that tenant, or credentials without a tenant whose rights include \"admin\" explicitly.", tenant)
 	}
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: p.ID, Tenant: tenant}), tenant, nil
 }

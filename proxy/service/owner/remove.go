@@ -9,7 +9,7 @@ import (
 
 const codeRemoving = "removal_running"
 
-// passesMost limits the passes over data that an owner creates during the removal.
+// passesMost limits the number of passes, since the owner may create data during the removal.
 const passesMost = 5
 
 // removal is one removal of an owner's data. Its methods report the outcome for each object. Not safe for concurrent
@@ -36,7 +36,7 @@ func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adap
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
 	default:
-		return mapping.Errorf(mapping.Conflict, codeRemoving, "The data of an owner is being removed already. Try again when that has ended.")
+		return mapping.Errorf(mapping.Conflict, codeRemoving, "Another removal of an owner's data is running. Try again when it has ended.")
 	}
 	r := &removal{Owners: s, ctx: ctx, owner: who.ID, how: how, tell: tell, stays: map[string]struct{}{}}
 	if err := r.store.Owners.Overwriting(ctx, r.passes); err != nil {
@@ -48,7 +48,7 @@ func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adap
 	return r.rewrite()
 }
 
-// passes removes everything, repeatedly until a pass finds nothing, since the owner may create new objects in between.
+// passes removes everything. It repeats until a pass finds nothing, since the owner may create new objects in between.
 func (r *removal) passes() error {
 	for range passesMost {
 		r.went = 0
@@ -73,7 +73,7 @@ func (r *removal) left(tenant string) error {
 		return err
 	}
 	for _, k := range held.Kinds {
-		why := "they are still there: see above, or the owner makes new ones. Take its key away first"
+		why := "they still exist: see above, or the owner keeps creating new ones. Revoke its key first"
 		if err := r.tell(adapter.Removed{Outcome: adapter.IsFailed, Kind: k.Kind, Count: int(k.Count), Why: why}); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func (r *removal) removeGuestRuns() error {
 		if err := r.one("run", g.ID, func(ctx context.Context) error { return r.removeGuestRun(ctx, g) }); err != nil {
 			return err
 		}
-		return r.kept("thread", g.ThreadID, "it is of another owner, and its state may have what was said there")
+		return r.kept("thread", g.ThreadID, "it belongs to another owner, and its state may contain messages of the removed run")
 	})
 }
 
@@ -48,7 +48,7 @@ func (r *removal) removeGuestTasks() error {
 		return r.one("task", g.ID, func(ctx context.Context) error {
 			removed, err := r.store.Owners.EraseTask(ctx, g.ID)
 			if err == nil && !removed {
-				err = mapping.Errorf(mapping.Conflict, "task_has_runs", "Another owner has made runs of this task, on thread %s.", g.ThreadID)
+				err = mapping.Errorf(mapping.Conflict, "task_has_runs", "Another owner has created runs of this task, on thread %s.", g.ThreadID)
 			}
 			if err == nil {
 				r.threads.ForgetTask(tenantOf(ctx), g.ID)

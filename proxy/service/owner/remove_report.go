@@ -35,7 +35,7 @@ func (r *removal) kept(kind, id, why string) error {
 	return r.tell(adapter.Removed{Outcome: adapter.IsKept, Kind: kind, ID: id, Why: why})
 }
 
-// unless reports an object that could not be removed. It returns an error only if the request has ended or the database
+// unless records that an object could not be removed. It returns an error only if the request has ended or the database
 // is unavailable or full.
 func (r *removal) unless(kind, id string, err error) error {
 	if r.ctx.Err() != nil {
@@ -54,5 +54,5 @@ func (r *removal) reason(err error) string {
 		return e.Message
 	}
 	r.zap.Error("part of an owner's data could not be removed", zap.Error(err))
-	return "an internal error: the log of the bridge has it"
+	return "an internal error; see the bridge's log"
 }

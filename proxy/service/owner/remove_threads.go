@@ -14,10 +14,10 @@ func (r *removal) removeThreads() error {
 	})
 }
 
-// busyMost limits how often a thread is cleared on which new runs start.
+// busyMost limits how often a thread is cleared if new runs keep starting on it.
 const busyMost = 5
 
-// removeThread ends the runs of a thread, lets agents delete their copies, and deletes it.
+// removeThread ends the runs of a thread, deletes the agents' copies, and deletes the thread.
 func (r *removal) removeThread(ctx context.Context, id string) error {
 	for try := 1; ; try++ {
 		runs, err := r.threads.ClearThread(ctx, id)
@@ -34,7 +34,7 @@ func (r *removal) removeThread(ctx context.Context, id string) error {
 	}
 }
 
-// deleteCopies lets agents delete their copies of a thread. It reports copies that they keep, before the thread is
+// deleteCopies deletes the agents' copies of a thread. It reports copies that an agent keeps before the thread is
 // deleted.
 func (r *removal) deleteCopies(ctx context.Context, thread string) error {
 	list, err := r.store.Owners.Copies(ctx, thread)
@@ -51,7 +51,7 @@ func (r *removal) deleteCopies(ctx context.Context, thread string) error {
 		case engine.IsPermanent(err), r.how.LeaveCopies && ctx.Err() == nil:
 			of.Outcome, of.Why = adapter.IsKept, r.whyKept(err)
 		default:
-			return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "Agent %q has not deleted its copy %s: %s", l.Agent, l.Remote, r.reason(err))
+			return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "Agent %q did not delete its copy %s: %s", l.Agent, l.Remote, r.reason(err))
 		}
 		if err := r.tell(of); err != nil {
 			return err

@@ -109,7 +109,7 @@ func Nodes(names ...string) func(context.Context, adapter.Assignment, Yielder) {
 	}
 }
 
-// Asking is a script that asks once and continues when it is answered.
+// Asking is a script that asks one question and continues when it is answered.
 func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 	if t.Resume {
 		Nodes("after "+strings.Trim(string(t.Run.Options.Resume), `"`))(context.Background(), t, yield)
@@ -120,7 +120,7 @@ func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 		yield(End(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: ask}), nil)
 }
 
-// Held returns a script that waits until goOn is closed and then continues with rest.
+// Held returns a script that waits until goOn is closed and then runs rest.
 func Held(started chan<- struct{}, goOn <-chan struct{}, rest func(context.Context, adapter.Assignment, Yielder)) func(context.Context, adapter.Assignment, Yielder) {
 	return func(ctx context.Context, t adapter.Assignment, yield Yielder) {
 		started <- struct{}{}

@@ -40,7 +40,7 @@ func New(t *testing.T, change ...func(*config.Config)) *Bench {
 	return At(t, blank.DSN(t), change...)
 }
 
-// At is New with the test's own database. In a synctest bubble the path must come from outside of the bubble.
+// At is New with the test's own database. In a synctest bubble the path must come from outside the bubble.
 func At(t *testing.T, dsn string, change ...func(*config.Config)) *Bench {
 	t.Helper()
 	b := laid(dsn, change)
@@ -82,7 +82,7 @@ func (b *Bench) beside() *Bench {
 	return &Bench{Path: b.Path, Legacy: b.Legacy, Graph: b.Graph, Taker: b.Taker, Meaning: b.Meaning, change: b.change}
 }
 
-// Open starts the bridge.
+// Open starts the bench's bridge.
 func (b *Bench) Open(t *testing.T) {
 	t.Helper()
 	st, err := store.Open(t.Context(), b.Path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed(), Index: b.Meaning}, zap.NewNop())
@@ -122,7 +122,7 @@ func (b *Bench) Open(t *testing.T) {
 	})
 }
 
-// Again restarts the bridge.
+// Again closes the bridge and opens another over the same database.
 func (b *Bench) Again(t *testing.T) {
 	t.Helper()
 	b.Close()
@@ -202,7 +202,7 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type attempt struct {
 	note   Note
 	thread mapping.Thread
 	held   string        // the token of store.States.Hold; "" if the thread is not held
-	at     *adapter.Fork // where the update begins, in the agent's terms, if at an earlier checkpoint
+	at     *adapter.Fork // the start of the update in the agent's terms, if at an earlier checkpoint
 }
 
 func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
@@ -49,7 +49,7 @@ func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateU
 	}
 }
 
-// tryInner is try for the state of an inner graph of the agent, which is not logged.
+// tryInner is like try, for the state of an inner graph of the agent. It logs nothing.
 func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.InnerPoint, asked adapter.StateUpdate) (made json.RawMessage, err error) {
 	u := attempt{Updater: x, asked: asked}
 	if err := u.readThread(ctx, threadID); err != nil {
@@ -71,7 +71,7 @@ func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.Inne
 	}
 	if link.Remote == "" {
 		return nil, mapping.Errorf(mapping.Conflict, mapping.CodeUpstreamLost,
-			"No agent has the newest state of thread %s, so that no graph within an agent's graph can be changed. Start a run on the thread, which gives the agent its state.", threadID)
+			"No agent has the newest state of thread %s, so no graph within an agent's graph can be changed. Start a run on the thread, which gives the agent its state.", threadID)
 	}
 	made, err = r.UpdateInner(under, adapter.Copy{Link: link, ThreadID: threadID, Agent: link.Agent, AssistantID: mapping.AssistantID(link.Agent)}, at, asked)
 	if err != nil && under.Err() != nil {
@@ -91,7 +91,7 @@ func (u *attempt) forks() bool {
 }
 
 // writer returns the agent that can apply the update: one that has the state to change and supports updates. If there
-// is none, the bridge applies the update itself, and the next run at an agent starts from the result.
+// is none, the bridge applies the update itself, and an agent's next run starts from the result.
 func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
 	switch {
 	case u.thread.Head == "":
@@ -102,7 +102,7 @@ func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter
 	return agreed[adapter.StateWriter](ctx, u)
 }
 
-// forkWriter is writer for an update of an earlier checkpoint. It sets u.at.
+// forkWriter is like writer, for an update of an earlier checkpoint. It sets u.at.
 func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.StateWriter, err error) {
 	c, err := u.Store.States.Checkpoint(ctx, u.thread.ID, u.asked.CheckpointID)
 	if err != nil {
@@ -119,7 +119,7 @@ func (u *attempt) forkWriter(ctx context.Context) (none mapping.Link, _ adapter.
 	return writerOf[adapter.StateWriter](ctx, u, func(l mapping.Link) bool { return l.Remote == remote })
 }
 
-// agreed returns an agent whose copy of the thread is its newest state and whose backend is a B, or zero values if
+// agreed returns an agent whose copy has the newest state of the thread and whose backend is a B, or zero values if
 // there is none.
 func agreed[B any](ctx context.Context, u *attempt) (mapping.Link, B, error) {
 	return writerOf[B](ctx, u, func(l mapping.Link) bool { return l.LocalCheckpoint == u.thread.Head })
@@ -151,9 +151,9 @@ func writerOf[B any](ctx context.Context, u *attempt, will func(mapping.Link) bo
 	return none, zero, nil
 }
 
-// throughAgent lets the agent reduce the update. The thread is held during that time, so that nothing that would refuse
-// the update happens between the agent and the log. The agent receives the update once, under the lease with which the
-// thread is held. A client that disconnects does not interrupt it.
+// throughAgent sends the update to the agent, which reduces it. The thread is held during that time, so that nothing
+// can prevent the update from being logged after the agent has accepted it. The agent receives the update once, under
+// the lease with which the thread is held. A client that disconnects does not interrupt it.
 func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
 	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // begins before the thread is held
 	defer end()
@@ -209,14 +209,14 @@ func (u *attempt) updateAgent(ctx context.Context, w adapter.StateWriter, link m
 	return read, taken, nil
 }
 
-// partly adds to a refusal how many values the agent had accepted before.
+// partly adds to a refusal the number of values that the agent had accepted before.
 func partly(err error, taken int) error {
 	e := mapping.Classify(err)
 	if taken == 0 || cannotUpdate(err) {
 		return err
 	}
 	return &mapping.Error{Class: e.Class, Code: e.Code, Err: err, Detail: e.Detail,
-		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
+		Message: fmt.Sprintf("The first %d of the values are in the state, but the next one was refused: %s", taken, e.Message)}
 }
 
 // free releases the thread for others. A logged update has already released it and notified its waiters.
@@ -253,7 +253,8 @@ func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read ada
 	return u.logUpdate(ctx, ev, after, far, opt)
 }
 
-// answered reports whether an update as a node answers for the nodes that asked: none of them is next any more.
+// answered reports whether an update as a node answers for the nodes that asked. That is the case if none of them is
+// next any more.
 func answered(open []mapping.Interrupt, asked mapping.Checkpoint, next []string) bool {
 	return len(open) > 0 && len(asked.Next) > 0 &&
 		!slices.ContainsFunc(open, func(q mapping.Interrupt) bool { return q.Run != asked.RunID }) &&
@@ -299,8 +300,8 @@ func movedIfGone(err error) error {
 	return err
 }
 
-// logUpdate logs the update. far is the distance of the previous state from a snapshot. A fork, and a state that is too
-// far from one, gets its own snapshot.
+// logUpdate logs the update. far is the distance of the previous state from a snapshot. A snapshot is stored for a
+// fork, and for a state that is too far from the previous snapshot.
 func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
@@ -318,9 +319,9 @@ func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.
 	return made, nil
 }
 
-// cannotUpdate reports whether an agent has no way to apply a state update, or not now, as opposed to refusing this
-// one. The bridge then applies it, and the next run there starts from the result. It does not matter whether the agent
-// applied the update after all, because the next run gets a new thread there.
+// cannotUpdate reports whether an agent cannot apply state updates at all or at the moment, as opposed to refusing this
+// one. The bridge then applies the update, and the agent's next run starts from the result. It does not matter whether
+// the agent applied the update after all, because that run gets a new thread there.
 func cannotUpdate(err error) bool {
 	if err == nil {
 		return false
@@ -332,11 +333,11 @@ func cannotUpdate(err error) bool {
 	return false
 }
 
-// agentEvent returns the event that sets the state to the agent's.
+// agentEvent returns the event that sets the state to that of the agent.
 func agentEvent(fold *state.Fold, read adapter.State, remote string, step int, now time.Time) (mapping.Event, *state.Fold, error) {
 	diff, after, err := fold.DiffTo(read.Values)
 	if err != nil {
-		return mapping.Event{}, nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "The agent answered the state update with a state that is not an object.")
+		return mapping.Event{}, nil, mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "The agent responded to the state update with a state that is not an object.")
 	}
 	cp := &mapping.Checkpoint{
 		ID: mapping.NewID(), Source: cmp.Or(read.Source, "update"), Step: step, CreatedAt: now,
@@ -370,7 +371,7 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, step int, now time.Tim
 
 func errUpdateLost(threadID string) error {
 	return mapping.Errorf(mapping.Unavailable, store.CodeUpdateLost,
-		"This bridge was cut off from its database for too long to go on with the update of thread %q. Look at the thread's state before you send it again: the agent may have taken the update, then the thread's next run begins with it.", threadID)
+		"This bridge was cut off from its database for too long to finish the update of thread %q. Check the thread's state before you send it again: if the agent has accepted the update, the thread's next run begins with it.", threadID)
 }
 
 func errBusy(threadID string) error {

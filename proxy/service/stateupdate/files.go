@@ -20,8 +20,8 @@ type fileChanges struct {
 }
 
 // files returns the artifacts of an update: those of values.files, as in any state, and those in messages, as in an
-// input. For a thread that a graph has worked on, files in messages do not become artifacts, and a file that cannot
-// become one is not refused but remains only in the state.
+// input. If a graph has worked on the thread, files in messages do not become artifacts, and a file that cannot become
+// an artifact is not refused but kept only in the state.
 func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
 	held := rule.HeldAttachments(said) > 0
 	changed := statedFiles(u.thread.ID, before, after)
@@ -45,8 +45,8 @@ func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, aft
 	return changed, err
 }
 
-// filesOn returns those of a thread's files that remain if it continues from an older state (store.States.Append):
-// uploads, files of the state, and files in its messages.
+// filesOn returns the files that remain if a thread continues from an older state (store.States.Append): uploads, files
+// of the state, and files in its messages.
 func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	held := rule.HeldSums(at.Messages())
 	return slices.DeleteFunc(list, func(a mapping.Artifact) bool {

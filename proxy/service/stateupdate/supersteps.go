@@ -22,8 +22,8 @@ type Brought struct {
 }
 
 // Supersteps returns the initial states of a new thread and the files of the newest one, including those in messages
-// unless the thread's agent is a graph. A graph creates the states itself, so that runs continue where they lead. If it
-// cannot, the bridge creates them.
+// unless the thread's agent is a graph. If the agent is a graph, it creates the states itself, so that runs continue at
+// the right nodes. If it cannot, the bridge creates them.
 func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string, list []adapter.Superstep) (made Brought, err error) {
 	if len(list) == 0 {
 		return made, nil
@@ -34,20 +34,24 @@ func (x *Updater) Supersteps(ctx context.Context, t mapping.Thread, agent string
 	link, states, refused := x.makeStates(ctx, t.ID, agent, list)
 	switch {
 	case len(states) > 0:
-		return x.agentStates(t.ID, link, states)
+		if made, err = x.agentStates(t.ID, link, states); err != nil {
+			x.Engine.DiscardUpstreamThread(ctx, link)
+		}
+		return made, err
 	case refused != nil && (jumps(list) || !cannotUpdate(refused)):
 		return made, refused
 	case jumps(list):
 		return made, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-			"A superstep's command may contain goto or resume only if metadata.graph_id of the thread names a graph to carry them out. Send only update, or name the graph.")
+			"A superstep's command may contain goto or resume only if metadata.graph_id of the thread names a graph that can execute them. Send only update, or name the graph.")
 	}
 	return x.reduced(t.ID, agent, list)
 }
 
-// makeStates lets the agent create the states of a thread. It returns none if the agent is not a graph that can do so.
+// makeStates lets the agent create the states of a thread. It returns none if the agent is not a graph that can do so, or
+// if the principal may not use it: the name comes from the thread's metadata, which a client may change at any time.
 func (x *Updater) makeStates(ctx context.Context, threadID, name string, list []adapter.Superstep) (none mapping.Link, _ []adapter.State, _ error) {
 	agent, ok := x.Engine.Agent(name)
-	if !ok {
+	if !ok || !mapping.PrincipalOf(ctx).May(name) {
 		return none, nil, nil
 	}
 	b, _, err := agent.Backend(ctx)
@@ -120,7 +124,7 @@ func (x *Updater) reduced(threadID, agent string, list []adapter.Superstep) (mad
 	return made, err
 }
 
-// begin lets the thread's graph create its first state, so that runs continue after the node.
+// begin requests the thread's graph to create its first state, so that runs continue after the node.
 func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
 	if len(u.asked.Then) > 0 {
 		return u.reduce(ctx)
@@ -140,8 +144,8 @@ func (u *attempt) begin(ctx context.Context) (mapping.Checkpoint, error) {
 	return made, err
 }
 
-// checkSupersteps refuses a history whose cost is out of proportion to its size: each update takes about 40 bytes of a
-// request and becomes a checkpoint and an event, all in one transaction.
+// checkSupersteps refuses a history with too many updates. An update takes as little as 40 bytes of a request, but each
+// becomes a checkpoint and an event, all in one transaction.
 func (x *Updater) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {
@@ -153,7 +157,7 @@ func (x *Updater) checkSupersteps(list []adapter.Superstep) error {
 		}
 	}
 	if most := x.Engine.Config().Limits.MaxSupersteps; most > 0 && states > most {
-		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.max_supersteps of this bridge allows %d. Leave out the oldest.", states, most)
+		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps contain %d updates, but limits.max_supersteps of this bridge allows only %d. Leave out the oldest.", states, most)
 	}
 	return rule.CheckFileCount(files, x.Engine.Config().Limits.MaxFilesPerRequest)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestStateUpdateIsNotSentAfterTheLease ends the lease of a process that holds a thread for a state update which it has
+// TestStateUpdateIsNotSentAfterTheLease ends the lease of a process that holds a thread for a state update that it has
 // not sent yet. Another process may have continued the thread. The client gets the reason, and nothing is logged.
 func TestStateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	t.Parallel()

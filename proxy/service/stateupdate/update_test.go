@@ -51,7 +51,7 @@ func (k *keeper) UpdateState(ctx context.Context, _ adapter.Copy, _ *adapter.For
 	return adapter.State{Values: state, Checkpoint: fmt.Sprint("up", k.told)}, err
 }
 
-// keeps replaces graph by an agent that accepts state updates, and creates a thread whose state it has.
+// keeps replaces graph with an agent that accepts state updates, and creates a thread whose state it has.
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
 	k.Agent = b.Graph
@@ -88,7 +88,7 @@ func adds(words string) adapter.StateUpdate {
 }
 
 // C6: concurrent state updates, even on several bridges, are each sent to the agent once and applied once.
-func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
+func TestConcurrentStateUpdatesReachTheAgentOnce(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, all []*bench) {
 		k := &keeper{}
@@ -126,7 +126,7 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 
 // C19: an update that is refused because a run is active is not sent to the agent. A run created while the agent
 // receives an update waits for it and starts from its result.
-func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
+func TestStateUpdateAndRunDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -168,7 +168,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 }
 
 // Two concurrent state updates with the same key reach the agent once.
-func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
+func TestConcurrentUpdatesWithOneKeyReachTheAgentOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	k := &keeper{}
@@ -194,7 +194,7 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 }
 
 // A repeated interaction is an error if the object it created cannot be read.
-func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
+func TestUnreadableRepeatedInteractionIsAnError(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	b := setup(t)

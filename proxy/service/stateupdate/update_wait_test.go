@@ -13,7 +13,7 @@ import (
 
 // Updates that wait for another one are notified when it ends, even if the agent refused it: the time limit is too
 // short for polling.
-func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
+func TestWaitingStateUpdatesAreNotified(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
 		"taken":   nil,

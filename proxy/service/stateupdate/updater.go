@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// headRetries limits the attempts of an update that others overtake.
+// headRetries limits how often an update is retried because another one was faster.
 const headRetries = 8
 
 // Updater changes the states of threads. Its fields must not be modified after first use. Safe for concurrent use.
@@ -39,13 +39,13 @@ func (x *Updater) Update(ctx context.Context, threadID string, u adapter.StateUp
 	return tried(ctx, x, threadID, u, func() (mapping.Checkpoint, error) { return x.try(ctx, threadID, u, n) })
 }
 
-// UpdateInner lets the thread's agent change the state of an inner graph, and returns the checkpoint that the agent
+// UpdateInner sends a change of an inner graph's state to the thread's agent, and returns the checkpoint that the agent
 // created. It waits and retries like Update.
 func (x *Updater) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	return tried(ctx, x, threadID, u, func() (json.RawMessage, error) { return x.tryInner(ctx, threadID, at, u) })
 }
 
-// tried runs an update that others may overtake.
+// tried runs an update and retries it if another one was faster.
 func tried[T any](ctx context.Context, x *Updater, threadID string, u adapter.StateUpdate, once func() (T, error)) (none T, err error) {
 	if err := x.check(u); err != nil {
 		return none, err
@@ -80,12 +80,12 @@ func (x *Updater) check(u adapter.StateUpdate) error {
 	}
 	if most := x.Engine.Config().Limits.MaxStateKeys; most > 0 && keys > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_keys",
-			"The update sets %d keys of the state, and limits.max_state_keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
+			"The update sets %d keys of the state, but limits.max_state_keys of this bridge allows only %d. Group related values under one key.", keys, most)
 	}
 	return rule.CheckFileCount(files, x.Engine.Config().Limits.MaxFilesPerRequest)
 }
 
-// checkStatedFor is checkStated unless the agent is a graph.
+// checkStatedFor is like checkStated, but accepts everything if the agent is a graph.
 func (x *Updater) checkStatedFor(agent string, u adapter.StateUpdate) error {
 	if x.isGraph(agent) {
 		return nil

@@ -81,7 +81,7 @@ func odd(t testing.TB, path string) {
 	ok(t, err)
 }
 
-// Exporting an imported export gives the same bytes, also by way of the other database.
+// Exporting an imported export gives the same bytes, also through the other database.
 func TestRoundTripIsExact(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -107,7 +107,7 @@ func TestRoundTripIsExact(t *testing.T) {
 }
 
 // A bridge started on an imported database gives new rows unused keys.
-func TestKeysGoOnAfterTheImported(t *testing.T) {
+func TestKeysContinueAfterImportedOnes(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)
@@ -138,19 +138,19 @@ func TestImportRefuses(t *testing.T) {
 			{"another format", with(0, "{\"apbridge_export\":2,\"schema\":1}\n"), "line 1: the export has version 2"},
 			{"another schema", with(0, "{\"apbridge_export\":1,\"schema\":21}\n"), "(schema 21, this one has 1)"},
 			{"a backup", "SQLite format 3\x00", "apbridge restore FILE"},
-			{"half a line", with(2, lines[2][:20]+"\n"), "line 3: it is no row"},
-			{"no row", with(2, "[]\n"), "line 3: it is no row"},
-			{"two rows in one", with(2, "{\"a\":{},\"b\":{}}\n"), "line 3: it is no row"},
+			{"half a line", with(2, lines[2][:20]+"\n"), "line 3: it is not a row"},
+			{"no row", with(2, "[]\n"), "line 3: it is not a row"},
+			{"two rows in one", with(2, "{\"a\":{},\"b\":{}}\n"), "line 3: it is not a row"},
 			{"no such table", with(2, "{\"sqlite_master\":{}}\n"), "line 3: there is no table \"sqlite_master\""},
 			{"no such column", with(1, strings.Replace(lines[1], `"id":`, `"more":1,"id":`, 1)), "line 2: threads has no column \"more\""},
 			{"a column less", with(1, strings.Replace(lines[1], `"tenant":"",`, ``, 1)), "line 2: threads has no member tenant"},
 			{"a text for a number", with(1, strings.Replace(lines[1], `"id":`, `"id":"1"+`, 1)), "line 2: "},
 			{"a number for a text", with(1, strings.Replace(lines[1], `"tenant":""`, `"tenant":1`, 1)), "line 2: threads.tenant: it is neither"},
 			{"cut off behind a line", strings.Join(lines[:4], ""), "line 5: the export ends here"},
-			{"cut off within a line", strings.Join(lines[:4], "") + lines[4][:9], "line 5: it is no row"},
+			{"cut off within a line", strings.Join(lines[:4], "") + lines[4][:9], "line 5: it is not a row"},
 			{"a row less", with(2, ""), "rows before it"},
 			{"a row twice", with(2, lines[1]), "nothing was imported"},
-			{"more behind the end", whole + lines[1], "something follows the end"},
+			{"more behind the end", whole + lines[1], "there is more after the last line"},
 		} {
 			dsn := fresh(t)
 			err := imported(t, dsn, tt.text)
@@ -172,7 +172,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestImportOfWhatHasNoEnd(t *testing.T) {
+func TestImportOfEndlessInput(t *testing.T) {
 	t.Parallel()
 	var z zeros
 	_, err := archive.Import(t.Context(), filepath.Join(t.TempDir(), "a.db"), archive.Options{}, &z, zap.NewNop(), silent)
@@ -194,7 +194,7 @@ func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 		ok(t, s.Close())
 		ok(t, imported(t, dsn, whole))
 		before := exported(t, dsn)
-		if err := imported(t, dsn, whole); err == nil || !strings.Contains(err.Error(), "holds something already (in table threads)") {
+		if err := imported(t, dsn, whole); err == nil || !strings.Contains(err.Error(), "already contains data (in table threads)") {
 			t.Errorf("a second time: %v", err)
 		}
 		if exported(t, dsn) != before {
@@ -270,8 +270,8 @@ func TestRestoreRefuses(t *testing.T) {
 			run(t, file, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		}},
 		{"another program's", "another program", func(t *testing.T, file, _ string) { run(t, file, `PRAGMA application_id = 1`) }},
-		{"a database at the place", "is there already", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target, data, 0o600)) }},
-		{"a log at the place", "-wal is there already", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target+"-wal", nil, 0o600)) }},
+		{"a database at the place", "already exists", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target, data, 0o600)) }},
+		{"a log at the place", "-wal already exists", func(t *testing.T, _, target string) { ok(t, os.WriteFile(target+"-wal", nil, 0o600)) }},
 		{"a bridge at the place", "another process is using it", func(t *testing.T, _, target string) {
 			s, err := store.Open(t.Context(), target, store.Options{}, zap.NewNop())
 			ok(t, err)

@@ -14,11 +14,11 @@ type Contents struct {
 	Changed              time.Time // last change of a thread; zero without threads
 }
 
-// String formats the contents for people.
+// String formats the contents in readable form.
 func (c *Contents) String() string {
 	text := fmt.Sprintf("%s, %s, %s (schema %d", counted(c.Threads, "thread"), counted(c.Runs, "run"), counted(c.Items, "item"), c.Schema)
 	if !c.Changed.IsZero() {
-		text += ", changed last at " + c.Changed.Format(time.RFC3339)
+		text += ", last changed at " + c.Changed.Format(time.RFC3339)
 	}
 	return text + ")"
 }

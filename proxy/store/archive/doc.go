@@ -4,9 +4,9 @@
 // and Backup.
 //
 // It works while a bridge is using the database: it reads in one transaction on its own connection (sqldb.Look,
-// sqldb.CopySQLite), so it does not need the writing process's lock. A copy of pages would preserve damage, so it is
-// checked before it gets its name. An import is one transaction (sqldb.Fill) without the time limits of operations, so
-// that an interrupted one leaves nothing.
+// sqldb.CopySQLite), so it does not need the writing process's lock. A copy of the pages would preserve any damage, so
+// the copy is checked before it gets its final name. An import is one transaction (sqldb.Fill) without the time limits
+// of operations, so an interrupted import leaves nothing behind.
 //
 // # The format of an export
 //

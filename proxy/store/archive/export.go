@@ -17,7 +17,7 @@ const format = 1
 type Rows func(n int64)
 
 // Export writes all rows of a consistent snapshot of the database at dsn. A bridge may be using the database. Sealed
-// bodies are opened with keys, which may be nil, because an export is plain text. Only one row is in memory at a time.
+// bodies are opened with keys (which may be nil), because an export is plain text. Only one row is in memory at a time.
 func Export(ctx context.Context, dsn string, keys *seal.Ring, w io.Writer, said Rows) (*Contents, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var found *Contents

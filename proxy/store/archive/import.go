@@ -61,14 +61,14 @@ func (in *importer) header() error {
 	case err != nil:
 		return fmt.Errorf("line 1: %w", err)
 	case h.format != format:
-		return fmt.Errorf("line 1: the export has version %d of the format, and this apbridge reads version %d. Import it with the version that made it", h.format, format)
+		return fmt.Errorf("line 1: the export has version %d of the format, and this apbridge reads version %d. Import it with the version that created it", h.format, format)
 	case h.schema != sqldb.Schema():
-		return fmt.Errorf("line 1: the export has the tables of another version of apbridge (schema %d, this one has %d). Import it with the version that made it; that database is brought up to date when this version starts with it", h.schema, sqldb.Schema())
+		return fmt.Errorf("line 1: the export has the tables of another version of apbridge (schema %d, this one has %d). Import it with the version that created it; that database is brought up to date when this version starts with it", h.schema, sqldb.Schema())
 	}
 	return nil
 }
 
-// prepare refuses a database that is in use, and empties the tables that a bridge fills by itself.
+// prepare refuses a database that is in use, and empties the tables that a bridge fills itself.
 func (in *importer) prepare() error {
 	if err := in.tx.Alone(names()); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (in *importer) refuseBridges() error {
 		return err
 	}
 	if n > 0 && in.tx.Shared() {
-		return errors.New("a bridge uses the database. Stop it, wait some seconds, and import again")
+		return errors.New("a bridge uses the database. Stop it, wait a few seconds, and import again")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (in *importer) refuseRows(t *table) error {
 		return err
 	}
 	if n > 0 {
-		return fmt.Errorf("the database holds something already (in table %s), and an import needs an empty one. Name another by --database", t.name)
+		return fmt.Errorf("the database already contains data (in table %s), but an import needs an empty one. Choose another with --database", t.name)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (in *importer) all() error {
 		}
 		line, err := in.lines.next()
 		if errors.Is(err, io.EOF) {
-			return errors.New("the export ends here without its last line, {\"end\":…}: it was cut off. Export again")
+			return errors.New("the export ends here without its last line, {\"end\":…}: it is truncated. Export again")
 		}
 		if err != nil {
 			return err
@@ -180,10 +180,10 @@ func (in *importer) add(t *table, args []any, size int) error {
 // finish compares the number of rows, and moves key sequences past the imported keys.
 func (in *importer) finish(said map[string]rawValue) error {
 	if want := string(said["rows"]); want != fmt.Sprint(in.rows) {
-		return fmt.Errorf("the end says that there are %s rows before it, and there are %d: the export is not whole", want, in.rows)
+		return fmt.Errorf("according to the last line there are %s rows before it, but there are %d: the export is incomplete", want, in.rows)
 	}
 	if _, err := in.lines.next(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the end")
+		return errors.New("there is more after the last line")
 	}
 	in.at = fmt.Sprintf("lines %d to %d", max(2, in.lines.number-in.waiting), in.lines.number)
 	for i := range tables {

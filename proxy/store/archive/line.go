@@ -56,7 +56,7 @@ func (l *lines) next() ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(l.line) > lineMost:
-			return nil, fmt.Errorf("it is longer than %d bytes", lineMost)
+			return nil, fmt.Errorf("the line is longer than %d bytes", lineMost)
 		}
 	}
 }
@@ -67,7 +67,7 @@ var errNoExport = errors.New(`this is no export of apbridge: the first line of o
 
 func headerOf(line []byte) (header, error) {
 	if bytes.HasPrefix(line, []byte("SQLite format 3\x00")) {
-		return header{}, errors.New("this is a SQLite database and no export. A backup is put back by: apbridge restore FILE")
+		return header{}, errors.New("this is a SQLite database, not an export. To restore a backup, run: apbridge restore FILE")
 	}
 	var h struct {
 		Format *int64 `json:"apbridge_export"`
@@ -83,10 +83,10 @@ func headerOf(line []byte) (header, error) {
 func rowOf(line []byte) (name string, row map[string]rawValue, err error) {
 	var whole map[string]map[string]rawValue
 	if err := json.Unmarshal(line, &whole); err != nil {
-		return "", nil, fmt.Errorf("it is no row: %w", err)
+		return "", nil, fmt.Errorf("it is not a row: %w", err)
 	}
 	if len(whole) != 1 {
-		return "", nil, fmt.Errorf("it is no row: it has %d members, and a row has one, its table", len(whole))
+		return "", nil, fmt.Errorf("it is not a row: it has %d members, but a row has one, named after its table", len(whole))
 	}
 	for name, row = range whole {
 	}

@@ -86,7 +86,7 @@ func (p *Piece) selection() (text string, args []any) {
 	return fmt.Sprintf("SELECT %s FROM %s r WHERE %s ORDER BY %s LIMIT %d", strings.Join(list, ", "), p.of.name, where, order, pieceRows), args
 }
 
-// keyOf returns the values that rows are ordered by.
+// keyOf returns the values by which rows are ordered.
 func (t *table) keyOf(row []sqldb.Buffer) (key []any) {
 	for name := range strings.SplitSeq(t.order, ", ") {
 		for i, c := range t.columns {
@@ -110,7 +110,7 @@ func (c column) argument(v sqldb.Buffer) any {
 	return append([]byte{}, v...)
 }
 
-// legible formats a row for people: without the table's name, and with JSON included as JSON.
+// legible formats a row for people to read: without the table's name, and with JSON included as JSON.
 func (t *table) legible(row []sqldb.Buffer) []byte {
 	var w rawjson.Writer
 	w.Open('{')

@@ -83,7 +83,7 @@ func (c column) value(said json.RawMessage) (any, error) {
 	if c.kind == number {
 		n, err := strconv.ParseInt(string(said), 10, 64)
 		if err != nil {
-			return nil, errors.New("it is no whole number")
+			return nil, errors.New("it is not an integer")
 		}
 		return n, nil
 	}

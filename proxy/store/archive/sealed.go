@@ -11,7 +11,7 @@ import (
 // An export is plain text, whatever keys the database has, so that another bridge can read it, even years later.
 // Imported bodies are sealed with the keys of the target database.
 
-// body is a column with sealed bodies and the columns that its seal is bound to, by index.
+// body is a column with sealed bodies and the indexes of the columns to which its seal is bound.
 type body struct {
 	name string
 	at   int

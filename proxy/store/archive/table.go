@@ -9,10 +9,10 @@ import (
 // table describes how a table is exported.
 type table struct {
 	name    string
-	order   string // columns that its rows are ordered by; the order must be unambiguous
+	order   string // columns by which its rows are ordered; the order must be unambiguous
 	columns []column
 	keyed   bool // the database generates its column id
-	// own marks tables that a bridge fills by itself. A database with rows only in these counts as empty.
+	// own marks tables that a bridge fills itself. A database with rows only in these counts as empty.
 	own    bool
 	sealed []body // of its columns
 	only   string // condition of the exported rows; "" means all
@@ -67,7 +67,7 @@ var tables = []table{
 // left lists the tables and columns that are not exported.
 var left = []string{
 	"processes", "commits", "goose_db_version", "item_tokens", "item_members",
-	// Recounted at each start, or valid for only a short time.
+	// These are recounted at each start or valid for only a short time.
 	"quota_counts", "rates",
 	"items.id", "items.tokens", "items.tokens_us", "items.members", "items.members_us",
 }

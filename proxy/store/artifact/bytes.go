@@ -17,13 +17,13 @@ import (
 // ChunkData is the column of file contents, which is sealed if the bridge has keys (sqldb.Tx.Sealed).
 const ChunkData = "chunks.data"
 
-// chunkSize is how much of a file is stored in one write, so that other writes can run in between.
+// chunkSize is the amount of a file that is stored in one write, so that other writes can run in between.
 const chunkSize = 256 << 10
 
-// Save streams a file into chunks, each with its own write. A file at the same thread and path keeps its id and
-// creation time. A staged file, made by an agent, is invisible until an Append names its id; an upload is visible at
-// once. If the body is larger than limit bytes (0 means no limit), it returns a TooLarge error and nothing remains.
-// Size and Sum are computed; everything else comes from a, whose Path must be canonical.
+// Save streams a file into chunks, each with its own write. If there is already a file at the path in the thread, its
+// id and creation time are kept. A staged file, created by an agent, is invisible until an Append names its id. An
+// upload is visible immediately. If the body is larger than limit bytes (0 means no limit), it returns a TooLarge error
+// and nothing remains. Size and Sum are computed; everything else comes from a, whose Path must be canonical.
 func (s *Table) Save(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 }
 
 // afterOthers returns a modification time later than that of every other file of the thread. That is at, unless two
-// files came at the same moment, a clock was set back, or a later upload was finished earlier. Uploads are
+// files arrived at the same moment, a clock was set back, or an upload that started later finished earlier. Uploads are
 // distinguished by their times, see mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
@@ -155,7 +155,7 @@ func (s *Table) discardBlob(ctx context.Context, blob int64) {
 	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
-// writeFile is Table.Save for a small file within an operation.
+// writeFile is like Table.Save, for a small file within an operation.
 func writeFile(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
@@ -184,8 +184,8 @@ func writeFile(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, f FileWrit
 	return a, addedFiles(quotas, t, thread, there, a.Size)
 }
 
-// Open returns an artifact as Get does, and a reader that fetches its content chunk by chunk. If the file is replaced
-// or removed, reads return an error.
+// Open returns an artifact like Get, and a reader that fetches its content chunk by chunk. If the file is replaced or
+// removed, reads return an error.
 func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact
 	return row.Artifact, &chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, size: row.Size}, nil
 }
 
-// chunks reads the content of an artifact. Reading may take minutes. On SQLite both keys may by then be reused for
-// another file, but the checksum is not.
+// chunks reads the content of an artifact. Reading may take minutes. On SQLite both keys may be reused for another file
+// during that time, but the checksum cannot match.
 type chunks struct {
 	ctx  context.Context
 	db   *sqldb.DB
@@ -231,7 +231,7 @@ func (c *chunks) Seek(offset int64, whence int) (int64, error) {
 		offset += c.size
 	}
 	if offset < 0 {
-		return 0, errors.New("seek before the start of a file")
+		return 0, errors.New("seek before the start of the file")
 	}
 	c.at = offset
 	c.buf.Reset(nil)
@@ -248,7 +248,7 @@ func (c *chunks) fetch() error {
 			sqldb.In{c.blob, n, c.key, c.sum}, sqldb.Out{sqldb.Unsealed(&c.held, ChunkData, c.blob, int(n))})
 	})
 	if err != nil {
-		return tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact with the content it had a moment ago", "")
 	}
 	from := c.at % chunkSize
 	if from >= int64(len(c.held)) {
@@ -276,8 +276,8 @@ func Sweep(t *sqldb.Tx) error {
 	return nil
 }
 
-// Copy gives a copied thread the same files with the same ids. The threads share the bytes, which stay until no thread
-// refers to them (dropBlob).
+// Copy gives a copied thread the same files with the same ids. The threads share the bytes, which remain until no
+// thread refers to them (dropBlob).
 func Copy(quotas *tables.Quotas, t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, sqldb.In{from}, func(scan func(...any) error) error {

@@ -1,6 +1,6 @@
 // Package artifact stores the files of threads: their content in chunks, the earlier versions of a path that a run or a
 // fork replaced, and the files of each line of the history. It is a part of package store's Store, which calls it in
-// operations on events, states, runs and threads that change files. It folds no states and makes no decisions about
+// operations on events, states, runs and threads that change files. It does not fold states or make decisions about
 // runs. Start reading at Table.
 //
 // A file is stored in rows of 256 KiB, written and read one by one, so memory use does not grow with file size.

@@ -23,8 +23,8 @@ func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
 }
 
 // ChangeLine switches the files of a thread from one line of its history to another, given the state at the end of
-// each: files that differ between the states, and files attached to messages that only one of them has. Uploads of
-// clients belong to no line and stay.
+// each: files that differ between the states, and files attached to messages that are in only one of them. Uploads of
+// clients belong to no line and remain.
 func ChangeLine(quotas *tables.Quotas, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
 	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {

@@ -60,7 +60,7 @@ func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v 
 			return err
 		})
 		if err == nil && v.Key == 0 {
-			return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "Thread %s has no version %d of a file, or not any more.", threadID, key)
+			return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "Thread %s has no version %d of a file, or no longer has it.", threadID, key)
 		}
 		return err
 	})

@@ -119,7 +119,7 @@ func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, st
 	return err
 }
 
-// adopt fills in what a new version of a path keeps from the old one: its id, its creator and its creation time.
+// adopt copies the fields that a new version of a path keeps from the old one: id, creator and creation time.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	now := sqldb.TimeOf(t.Now)
 	if there {
@@ -187,8 +187,8 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 	return dropBlob(t, blob)
 }
 
-// dropBlob removes bytes that no artifact refers to any more; copied threads share bytes. The row is locked first, so
-// that if two threads drop the bytes at once, the second one sees that it is the last.
+// dropBlob removes bytes to which no artifact refers any longer, since copied threads share bytes. The row is locked
+// first, so that if two threads drop the bytes at once, the second one sees that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
 	return tables.DeleteAll(t, blob, []string{
@@ -244,7 +244,7 @@ func Publish(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, c Changes) (
 	return list, nil
 }
 
-// unstage shows the newest staged row of an id. If there is none, a visible one stays as it is.
+// unstage shows the newest staged row of an id. If there is none, a visible row remains unchanged.
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package clock provides the time for stored decisions: what is due, what has expired, what is kept. Package sqldb has
-// a Clock for each database and passes its reading to every operation. Other packages read it with store.Store.Now, and
-// never compare a stored time with the machine's clock. SinceBoot measures elapsed time. Start reading at Clock.
+// Package clock provides the time for decisions about stored data, such as whether something is due or has expired.
+// Package sqldb has a Clock for each database and passes its reading to every operation. Other packages read it with
+// store.Store.Now, and never compare a stored time with the machine's clock. SinceBoot measures elapsed time. Start
+// reading at Clock.
 package clock
 
 import (
@@ -27,7 +28,7 @@ func At(t time.Time) Reading {
 	return Reading{Now: now, Horizon: now}
 }
 
-// Expiry returns the time to compare the expiry of something with that was created at made.
+// Expiry returns the time with which to compare the expiry of an object created at made.
 func (r Reading) Expiry(made int64) int64 {
 	if r.Since > 0 && made >= r.Since {
 		return r.Now
@@ -35,8 +36,8 @@ func (r Reading) Expiry(made int64) int64 {
 	return r.Horizon
 }
 
-// Patience is how long a machine's clock must have been ahead or behind before it is believed. A clock that is wrong
-// for a short time changes nothing.
+// Patience is the time for which a machine's clock must have been ahead or behind before it is believed. A clock that
+// is wrong for a short time changes nothing.
 const Patience = 5 * time.Minute
 
 // Slack is how far the clock may deviate from the expected time. It covers slow drift and late responses of a database.
@@ -44,8 +45,8 @@ const Slack = 2 * time.Second
 
 // Clock follows a source clock that may be set, using a second clock that cannot be set. Safe for concurrent use.
 //
-// Between two times heard from the source it advances by itself. After a jump of the source, it continues as if nothing
-// had happened until the jump has lasted for its patience. A jump back makes things live longer, which does no harm. A
+// Between two readings of the source it advances by itself. After a jump of the source, it continues as if nothing had
+// happened until the jump has lasted for its patience. After a jump back, data is kept longer, which does no harm. A
 // jump while no process runs cannot be distinguished from a long pause.
 type Clock struct {
 	passed   func() time.Duration
@@ -62,7 +63,7 @@ type Clock struct {
 	since   int64
 }
 
-// New returns a Clock that has not heard a time yet. passed must not be affected by setting a clock.
+// New returns a Clock that has not received a time yet. passed must not be affected by setting a clock.
 func New(passed func() time.Duration, patience time.Duration) *Clock {
 	return &Clock{passed: passed, patience: patience}
 }

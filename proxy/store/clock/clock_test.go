@@ -58,7 +58,7 @@ func TestClockThatJumpsDeletesNothingEarly(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsWrongForAMomentShowsNothingOfIt(t *testing.T) {
+func TestBrieflyWrongClockHasNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
 		h := &hands{wall: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}

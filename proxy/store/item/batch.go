@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// itemsAtOnce is how many bytes of values a search reads at a time. A single longer item is read alone.
+// itemsAtOnce is the number of bytes of values that a search reads at a time. A single longer item is read alone.
 const itemsAtOnce = 4 << 20
 
 // Search returns the items that match q, in the order of q.SortBy. Those found by a query have a Score. It selects the
@@ -38,7 +38,7 @@ func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, err
 	}
 }
 
-// List is Search for a small number of items.
+// List is like Search, for a small number of items.
 func (s *Table) List(ctx context.Context, q Query) (list []mapping.Item, err error) {
 	for it, err := range s.Search(ctx, q) {
 		if err != nil {

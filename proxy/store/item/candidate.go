@@ -12,10 +12,10 @@ import (
 // candidate is a possible result of a search, without its value.
 type candidate struct {
 	itemName
-	read                  bool  // read from the table; otherwise only its name is known
-	share                 int64 // of its text taken by the token it was found by
+	read                  bool  // read from the table; otherwise only its name is set
+	share                 int64 // share of the item's text taken by the token by which it was found
 	ttl, created, updated int64
-	current               bool // its vectors belong to its present value
+	current               bool // its vectors belong to its current value
 	size                  int  // of its value, in bytes
 	bag                   textindex.Bag
 	words                 float64 // its score by words, in a search by meaning
@@ -56,7 +56,7 @@ func (c *candidate) row(scored bool) *itemRow {
 	return row
 }
 
-// compare returns the order of the results: that of SortBy, or the best first. Items that are equal in that, and items
+// compare returns the order of the results: that of SortBy, or the best first. Items that compare equal, and items
 // without a score, are ordered by namespace and key.
 func (q Query) compare() func(a, b *candidate) int {
 	by := map[mapping.SortKey]func(a, b *candidate) int{

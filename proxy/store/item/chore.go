@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Chores holds the background work on items of all tenants. It is done a few items at a time.
+// Chores holds the background work on items of all tenants. Each operation handles a few items.
 type Chores struct {
 	db     *sqldb.DB
 	index  *Index          // nil if items do not become vectors
 	wakeup <-chan struct{} // receives from Table.unseen
-	turn   string          // the tenant whose vectors were made last; used only by Embed
+	turn   string          // the tenant whose vectors were created last; used only by Embed
 }
 
 // Limits of one background operation, in items and bytes, because other operations wait for it.
@@ -68,9 +68,9 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// Reindex makes the tokens and members of items whose index is older than their value, as an older version leaves them.
-// Searches by text do not find such items, and while there are any, searches with a filter read all items. It returns
-// the number of items indexed, 0 if none are left.
+// Reindex creates the tokens and members of items whose index is older than their value, which happens if an older
+// version wrote them. Searches by text do not find such items, and while there are any, searches with a filter read all
+// items. It returns the number of items indexed, 0 if none are left.
 func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 	list, err := s.withoutTerms(ctx)
 	if err != nil || len(list) == 0 {

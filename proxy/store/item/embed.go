@@ -13,10 +13,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embed makes missing vectors: for the newest items of one tenant, each tenant in turn, and then for one item that was
-// set aside and is due again. Until then searches find these items by their words. n is the number of items processed.
-// It is 0 if there are none or another process makes the vectors. aside lists the items of which the endpoint refused a
-// text while it accepted others.
+// Embed creates missing vectors: for the newest items of one tenant, each tenant in turn, and then for one item that
+// was set aside and is due again. Until then searches find these items by their words. n is the number of items
+// processed. It is 0 if there are none or another process creates the vectors. aside lists the items with a text that
+// the endpoint refused while it accepted others.
 func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error) {
 	if s.index == nil {
 		return 0, nil, nil
@@ -47,7 +47,7 @@ func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*u
 	return len(done), aside, errors.Join(failed, err)
 }
 
-// unseenOrCleared reports whether there may be vectors to make. It writes nothing.
+// unseenOrCleared reports whether there may be vectors to create. It writes nothing.
 func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		state, err := readIndex(t)
@@ -128,8 +128,8 @@ func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) 
 	return tenant, err == nil, err
 }
 
-// embed makes the vectors of items, one item after the other. done lists the items that were completed, possibly with a
-// refused text. err is the reason for the others: the endpoint accepts nothing.
+// embed creates the vectors of items, one item at a time. done lists the items that were completed, possibly with a
+// refused text. If there are others, err is the reason: the endpoint accepts nothing.
 func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenItem, err error) {
 	var texts []string
 	var of []*unseenItem // the item of each text
@@ -173,8 +173,8 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenI
 	return list, err
 }
 
-// keep writes the vectors of items that have not been written in the meantime, as long as the index is unchanged and
-// this process owns it. An item with a refused text is set aside with the vectors of its other texts.
+// keep stores the vectors of items that have not changed in the meantime, as long as the index is unchanged and this
+// process owns it. An item with a refused text is set aside with the vectors of its other texts.
 func (s *Chores) keep(ctx context.Context, list []*unseenItem) (aside []SetAside, err error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -10,22 +10,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// An item is set aside for asideFirst after the first refusal of its present value. Each further refusal doubles that,
+// An item is set aside for asideFirst after the first refusal of its current value. Each further refusal doubles that,
 // up to asideMost.
 const (
 	asideFirst = time.Minute
 	asideMost  = 6 * time.Hour
 )
 
-// SetAside is an item of which the embeddings endpoint refused a text while it accepted others. Searches find it by its
-// words and by the vectors of its other texts.
+// SetAside is an item with a text that the embeddings endpoint refused while it accepted others. Searches find it by
+// its words and by the vectors of its other texts.
 type SetAside struct {
 	Tenant    string
 	Namespace []string
 	Key       string
-	Tries     int // of its present value
+	Tries     int // of its current value
 	For       time.Duration
-	Err       error // reason, without any of the text
+	Err       error // reason, which does not contain the text
 }
 
 func (it *unseenItem) setAside(t *sqldb.Tx) (a SetAside, err error) {
@@ -83,7 +83,7 @@ const lateOf = `SELECT EXISTS (SELECT 1 FROM items WHERE tenant = $1 AND vectors
 
 // WithoutVectors counts items that searches by meaning do not find, or only in part.
 type WithoutVectors struct {
-	Waiting  int // vectors not made yet
+	Waiting  int // vectors not created yet
 	SetAside int // see SetAside
 }
 

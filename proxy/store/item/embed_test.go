@@ -25,7 +25,7 @@ func refusing(e *embeddingtest.Endpoint, words string) {
 	})
 }
 
-// embedOnce makes some vectors and returns the names of items set aside.
+// embedOnce creates some vectors and returns the names of items that were set aside.
 func (b *harness) embedOnce() (aside []string) {
 	b.t.Helper()
 	_, list, err := b.ItemChores.Embed(b.ctx)
@@ -41,7 +41,7 @@ func (b *harness) embedOnce() (aside []string) {
 
 // An item that the endpoint refuses is set aside, and all others get vectors. Searches that might have found it report
 // that they used words only. It is retried at growing intervals until it is accepted.
-func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
+func TestRefusedItemIsSetAside(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)
@@ -98,7 +98,7 @@ func TestAnItemThatIsRefusedIsSetAside(t *testing.T) {
 }
 
 // The record of an item's refusals is removed with the item, and with the index that it belongs to.
-func TestRefusalsGoWithTheirItems(t *testing.T) {
+func TestRefusalsAreDeletedWithTheirItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)
@@ -137,8 +137,8 @@ func TestRefusalsGoWithTheirItems(t *testing.T) {
 	})
 }
 
-// While a change of the model remakes all vectors, tenants take turns, the newest items come first, and searches of
-// items with late vectors report that they used words only.
+// While all vectors are rebuilt after a change of the model, tenants take turns, the newest items come first, and
+// searches of items with late vectors report that they used words only.
 func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

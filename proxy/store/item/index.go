@@ -7,12 +7,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embedder makes vectors of texts; embedding.Client implements it. All vectors have length 1 and the same dimension.
+// Embedder computes vectors of texts; embedding.Client implements it. All vectors have length 1 and the same dimension.
 // Safe for concurrent use.
 type Embedder interface {
-	// Query makes the vector of a search's query. The search waits for it.
+	// Query computes the vector of a search's query. The search waits for it.
 	Query(ctx context.Context, text string) ([]float32, error)
-	// Documents makes the vectors of texts, in order, up to the first text that is refused although others are
+	// Documents computes the vectors of texts, in order, up to the first text that is refused although others are
 	// accepted. err is set if none are accepted.
 	Documents(ctx context.Context, texts []string) (vectors [][]float32, refused, err error)
 }
@@ -22,11 +22,11 @@ type Index struct {
 	Embed  Embedder
 	Fields []itemquery.ItemPath // for items put without paths
 	Dims   int                  // dimension of a vector
-	// Mark identifies how vectors are made: the model, the fields and anything else that affects them. When it changes,
-	// all vectors are remade.
+	// Mark identifies how vectors are computed: the model, the fields and anything else that affects them. When it
+	// changes, all vectors are computed again.
 	Mark string
-	// Cache limits the bytes of vectors that a process keeps in memory for all tenants. If a tenant has more, each of
-	// its searches reads them from the database.
+	// Cache limits the memory for the vectors of all tenants in a process, in bytes. If a tenant has more, each of its
+	// searches reads them from the database.
 	Cache int64
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ownIndex makes this process the owner of the index, unless another process with a lease is, and returns the state of
-// the index. The row stays locked until the operation is committed.
+// ownIndex makes this process the owner of the index, unless another process with a lease owns it, and returns the
+// state of the index. The row stays locked until the operation is committed.
 func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) {
 	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
 	if err != nil || n == 0 {
@@ -18,7 +18,7 @@ func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) 
 	return state, err == nil, err
 }
 
-// prepare makes sure that the stored vectors belong to the index; it removes others, a few at a time. done reports
+// prepare makes sure that the stored vectors belong to the index. It removes others, a few at a time. done reports
 // whether no others are left, and held whether this process owns the index.
 func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How many items may match a filter for them to be looked up by name. If more match, reading in order soon fills a
-// page; a search that sorts all items does not have that shortcut, so its limit is higher.
+// The maximum number of items matching a filter that are looked up by name. If more match, reading in order soon fills
+// a page. A search that sorts all items does not have that shortcut, so its limit is higher.
 const (
 	listedMost      = 1000
 	listedMostOfAll = 10_000
@@ -63,7 +63,7 @@ func namesBelow(names []itemName, ns []string) (list []itemName) {
 	return list
 }
 
-// indexed reports whether, by the index of members, at most most items may pass the filter.
+// indexed reports whether at most most items may pass the filter, according to the index of members.
 func (s *Table) indexed(ctx context.Context, q Query, most int) (ok bool, err error) {
 	if len(q.Members) == 0 {
 		return false, nil
@@ -129,8 +129,8 @@ func newLookup(ranges []itemquery.MemberRange) *lookup {
 	return l
 }
 
-// count returns how many rows names would read, at most most+1. For single entries, rows are ordered by namespace. For
-// ranges, rows of other namespaces are read too and therefore counted.
+// count returns the number of rows that names would read, at most most+1. For single entries, rows are ordered by
+// namespace. For ranges, rows of other namespaces are read too and therefore counted.
 func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, err error) {
 	if len(l.stretches) > 0 || len(r.Below(prefix)) > 1 {
 		r.Namespaces, prefix = nil, nil

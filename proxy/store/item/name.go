@@ -45,7 +45,7 @@ func (n itemName) compare(m itemName) int {
 	return cmp.Or(bytes.Compare(n.namespace, m.namespace), strings.Compare(n.key, m.key))
 }
 
-// namesAtOnce is how many items are read by name in one statement if each statement is a round trip to a server.
+// namesAtOnce is the number of items read by name in one statement if each statement is a round trip to a server.
 const namesAtOnce = 128
 
 // namesTogether returns how many names go into one statement. On SQLite, which has no round trips, single lookups are
@@ -72,9 +72,9 @@ func named(names []itemName) part {
 	return part{where + ` AND ` + live(len(args)+1), args}
 }
 
-// namedIn makes the database look up each name separately, whatever it estimates for the number of items. The number of
-// names is padded to a power of two to keep the number of different statements small, because connections keep each one
-// prepared.
+// namedIn makes the database look up each name separately, regardless of its estimate of the number of items. The
+// number of names is padded to a power of two to keep the number of different statements small, because connections
+// keep each one prepared.
 func namedIn(table string, names []itemName) (where string, args sqldb.In) {
 	var either []string
 	for i := range 1 << bits.Len(uint(len(names)-1)) {

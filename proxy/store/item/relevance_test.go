@@ -72,7 +72,7 @@ var meanings = []string{
 	"garden orchid balcony plant grows", "coffee espresso", "storm thunder weather rain", "shop buys market", "shoe size wool wears clothes", "colour green greens", "church easter religion", "votes politics",
 }
 
-// understanding makes vectors by meanings. It blurs each text's meaning the way models do: differently for each text,
+// understanding computes vectors from meanings. It blurs each text's meaning as models do: differently for each text,
 // but deterministically.
 type understanding struct{ blur uint64 }
 
@@ -102,8 +102,8 @@ func (u understanding) Documents(ctx context.Context, texts []string) (list [][]
 	return list, nil, nil
 }
 
-// relevance measures answers: how many questions have the answer among the first five results, and the mean reciprocal
-// rank.
+// relevance measures answers: the share of questions with the answer among the first five results, and the mean
+// reciprocal rank.
 type relevance struct{ recall, rank float64 }
 
 func (r relevance) String() string { return fmt.Sprintf("recall@5 %.2f, MRR %.2f", r.recall, r.rank) }
@@ -122,7 +122,7 @@ func ask(search func(question string) []string) (r relevance) {
 }
 
 // A search by meaning and words is at least as good as one by the cosine of the vectors alone or by words alone.
-func TestWordsTakeNothingFromMeaning(t *testing.T) {
+func TestCombinedSearchIsAtLeastAsGoodAsEither(t *testing.T) {
 	t.Parallel()
 	path, err := itemquery.ParseItemPath("text")
 	if err != nil {

@@ -28,16 +28,16 @@ func (r reach) check(namespace []string) error {
 	return e
 }
 
-// checkWrite is check for a change.
+// checkWrite is like check, for a change.
 func (r reach) checkWrite(namespace []string) error {
 	if r.ReadOnly {
-		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store, and not write to it (memory.allow_writes of its agent).", r.ID)
+		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store but not write to it (memory.allow_writes of its agent).", r.ID)
 	}
 	return r.check(namespace)
 }
 
-// CheckReach returns an error, like the operations of a Table, if the caller may not read the namespace or, if write is
-// set, not write to it.
+// CheckReach returns an error, like the operations of a Table, if the caller may not read the namespace or, with write
+// set, may not write to it.
 func CheckReach(ctx context.Context, namespace []string, write bool) error {
 	if write {
 		return reachOf(ctx).checkWrite(namespace)
@@ -53,9 +53,9 @@ func (r reach) words() string {
 	return strings.Join(list, ", ")
 }
 
-// eachBelow visits the live items under a prefix that the caller can see, until row returns false. It goes through the
-// caller's namespaces one after the other, each in the order of the table. If the query has a filter, items that cannot
-// pass it may be skipped.
+// eachBelow visits the live items under a prefix that the caller can see, until row returns false. It reads the
+// caller's namespaces one at a time, each in the order of the table. If the query has a filter, items that cannot pass
+// it may be skipped.
 func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where string) string, begin func(), row func(scan func(...any) error) (more bool, err error)) error {
 	whole, read := reachOf(ctx).below(q.Prefix), s.db.ReadOne
 	if len(whole) > 1 || len(q.Members) > 0 {
@@ -84,7 +84,7 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 	})
 }
 
-// part is a condition for live items. Its last parameter, the present time, is added by the caller.
+// part is a condition for live items. The caller adds the last parameter, which is the current time.
 type part struct {
 	where string
 	args  sqldb.In

@@ -96,7 +96,7 @@ func keysReachTheirNamespaces(t *testing.T, opt store.Options) {
 }
 
 // A score reveals nothing about items that the key may not see.
-func TestScoresAreOfWhatIsInReach(t *testing.T) {
+func TestScoresDependOnlyOnReachableItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -10,16 +10,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// searchTerms holds the search entries of an item's value. They are computed before the value is written, and stored in
-// the item's row and in rows of their own.
+// searchTerms holds the search entries of an item's value. They are computed before the value is written, and stored
+// both in the item's row and in separate rows.
 //
-// If bodies are sealed, the rows of tokens contain digests (sqldb.Tx.Blinded), which can be searched for equally. There
-// are no members, because searching ranges would reveal their values.
+// If bodies are sealed, the rows of tokens contain digests (sqldb.Tx.Blinded), which can be searched in the same way.
+// There are no members, because searches of ranges would reveal their values.
 type searchTerms struct {
 	tokens  textindex.Bag
 	members memberList
-	read    *sqldb.Body // where tokens were scanned from; nil if newly made
-	sealing bool        // whether they were made for sealed bodies
+	read    *sqldb.Body // where tokens were scanned from; nil if they were computed
+	sealing bool        // whether they were computed for sealed bodies
 }
 
 func newSearchTerms(value, index json.RawMessage, sealing bool) searchTerms {

@@ -17,8 +17,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
-// Table holds the items. On SQLite their table is one tree ordered by tenant, namespace and key, so that a search reads
-// a few pages and not one per item.
+// Table holds the items. On SQLite their table is one tree ordered by tenant, namespace and key, so a search reads a
+// few pages instead of one for each item.
 type Table struct {
 	db      *sqldb.DB
 	quotas  *tables.Quotas
@@ -33,7 +33,8 @@ type TTL struct {
 	RefreshOnRead bool          // see Table.Refreshes
 }
 
-// Refreshes reports whether a read restarts the time to live of items: said if it is set, else the configured default.
+// Refreshes reports whether a read restarts the time to live of items. That is *said if said is set, and otherwise the
+// configured default.
 func (s *Table) Refreshes(said *bool) bool {
 	if said == nil {
 		return s.ttl.RefreshOnRead
@@ -66,7 +67,7 @@ type Query struct {
 	Members       [][]itemquery.MemberRange        // ranges of an index that contain all items Keep may keep: itemquery.Filter.Members; nil: no index
 	Query         string                           // searched by meaning (Options.Index) and by words (mapping/textindex)
 	SearchBy      mapping.SearchBy                 // with a query
-	SortBy        mapping.SortKey                  // "": best first, or without a query by namespace and key, whatever Asc is
+	SortBy        mapping.SortKey                  // "" means best first or, without a query, by namespace and key (Asc is ignored)
 	Asc           bool                             // with SortBy; by default the last or best come first
 	Limit, Offset int                              // Limit 0 means all
 	RefreshTTL    bool
@@ -98,7 +99,7 @@ func (s *Table) PutAll(ctx context.Context, list ...Put) error {
 	})
 }
 
-// putItem makes the tokens and members of an item and returns the function that writes it.
+// putItem computes the tokens and members of an item and returns the function that writes it.
 func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	it := p.Item
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
@@ -184,7 +185,7 @@ func (s *Table) Get(ctx context.Context, namespace []string, key string, refresh
 	return row.Item, err
 }
 
-// ringUnseen notifies this process only; others look for such items themselves.
+// ringUnseen notifies this process only; other processes look for such items themselves.
 func (s *Table) ringUnseen() {
 	select {
 	case s.unseen <- struct{}{}:
@@ -192,8 +193,8 @@ func (s *Table) ringUnseen() {
 	}
 }
 
-// refresh restarts the time to live of items. An item rewritten in the meantime with another time to live keeps that.
-// If the database is full, the read still succeeds.
+// refresh restarts the time to live of items. An item written in the meantime with another time to live keeps it. If
+// the database is full, the read still succeeds.
 func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {

@@ -30,7 +30,7 @@ func (b *harness) search(q item.Query) (keys []string) {
 	return keys
 }
 
-func TestItemsArePutGotAndDeleted(t *testing.T) {
+func TestPutGetAndDelete(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
@@ -127,7 +127,7 @@ func TestItemsExpire(t *testing.T) {
 }
 
 // An expired item that was not removed yet does not exist for a writer of its key either.
-func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
+func TestExpiredItemIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
@@ -197,7 +197,7 @@ func BenchmarkItems(b *testing.B) {
 	})
 }
 
-func TestTextSearchLooksWhereTheIndexSays(t *testing.T) {
+func TestTextSearchUsesTheFieldsOfAnItem(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -19,7 +19,7 @@ const candidatesMost = 1000
 type textSearch struct {
 	Query
 	reach  reach
-	beside bool     // its scores are combined with those of meaning
+	beside bool     // its scores are combined with those of a search by meaning
 	tokens []string // of the query, rarest first
 	corpus textindex.Corpus
 	found  []*candidate
@@ -88,7 +88,7 @@ func (x *textSearch) count(t *sqldb.Tx) (err error) {
 	return err
 }
 
-// having returns how many items have a token, up to a limit.
+// having returns the number of items that have a token, up to a limit.
 func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error) {
 	where, args := x.reach.within("k", x.Prefix)
 	text := `SELECT COUNT(*) FROM item_tokens k WHERE ` + where + ` AND k.token = $` + strconv.Itoa(len(args)+1)
@@ -125,7 +125,7 @@ func (x *textSearch) gatherRows(ctx context.Context, t *sqldb.Tx, token string, 
 	return err
 }
 
-// rowsOf returns as many items with a token as there is room for, from the first rows of the token or from all.
+// rowsOf returns as many items with a token as there is room for, from the first rows of the token or from all of them.
 func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool, first bool) (fresh []*candidate, err error) {
 	sieve := sieve{tenant: x.reach.Tenant, keep: x.Keep}
 	text, args := x.statement(t, token, first)

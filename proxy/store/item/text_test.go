@@ -93,7 +93,7 @@ func TestTextSearchFollowsItsItems(t *testing.T) {
 	})
 }
 
-// The filter is applied before scoring, however many other items have the word.
+// The filter is applied before scoring, regardless of the number of other items with the word.
 func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"})
@@ -114,9 +114,9 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	}
 }
 
-// If more items than a search reads have the same share of the word, those with the first names are found, whatever the
-// order of writing.
-func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
+// If more items than a search reads have the same share of the word, those with the first names are found, regardless
+// of the order of writing.
+func TestTextSearchSelectsTheSameOfManyEqualItems(t *testing.T) {
 	t.Parallel()
 	const items, scored = 4500, 1000
 	all, err := itemquery.ParseFilter(json.RawMessage(`{"text":"a word"}`))
@@ -147,8 +147,8 @@ func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	})
 }
 
-// Live items are found however many expired ones have not been removed yet.
-func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
+// Live items are found regardless of the number of expired ones that have not been removed yet.
+func TestTextSearchFindsLiveItemsAmongExpiredOnes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
@@ -200,7 +200,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 }
 
 // Searches of every kind restart the time to live of the items they find, and of no others.
-func TestSearchesRefreshWhatTheyFind(t *testing.T) {
+func TestSearchesRefreshFoundItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		filter, err := itemquery.ParseFilter(json.RawMessage(`{"text":"tea"}`))
@@ -232,7 +232,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 	})
 }
 
-// tokensLeft returns how many rows of tokens there are, since a search does not find rows without an item.
+// tokensLeft returns the number of rows of tokens, since a search does not find rows without an item.
 func (b *harness) tokensLeft() (n int) {
 	b.t.Helper()
 	n, err := b.Items.TokenRows(b.ctx)
@@ -279,7 +279,7 @@ func TestItemsAreSorted(t *testing.T) {
 }
 
 // Items with the same time are ordered by namespace and key, so that pages contain each of them once.
-func TestPagesOfItemsOfOneMoment(t *testing.T) {
+func TestPagesOfItemsWithEqualTimes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// walkedOfToken limits the items with a token to which the filter is applied, those with the largest share first. If
-// fewer items have the token, all are read. If more do and too few of these pass, the filter is applied to all items
-// below the prefix, in table order, which is the fastest way to read them.
+// walkedOfToken limits the items of a token to which the filter is applied, starting with the largest share. If fewer
+// items have the token, all are read. If more do and too few of these pass, the filter is applied to all items below
+// the prefix, in table order, which is the fastest way to read them.
 const walkedOfToken = 4 * candidatesMost
 
 // walk adds items that have a token and pass the filter, until there is no more room. It sets x.unsure if the rows it

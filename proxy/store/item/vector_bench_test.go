@@ -20,7 +20,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// chance makes pseudo-random vectors without delay, the same for the same text.
+// chance computes pseudo-random vectors without delay, always the same for the same text.
 type chance struct{ dims int }
 
 func (c chance) Query(_ context.Context, text string) ([]float32, error) {

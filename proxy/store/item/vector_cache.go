@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// tenantsKept limits the number of tenants whose vectors are cached, however few they have.
+// tenantsKept limits the number of tenants whose vectors are cached, even if they have few.
 const tenantsKept = 10_000
 
 // vectorCache caches rows of item_vectors: those of the tenants that searched last, up to Index.Cache bytes. Each
-// search reads the changes since. Safe for concurrent use.
+// search reads the changes since the last one. Safe for concurrent use.
 type vectorCache struct {
 	db    *sqldb.DB
 	index *Index
@@ -35,7 +35,7 @@ func newVectorCache(db *sqldb.DB, ix *Index) *vectorCache {
 // tenantVectors holds the vectors of one tenant. Readers hold mu.RLock. It keeps items that were removed from the
 // table, so results are looked up in the database before they are ranked.
 type tenantVectors struct {
-	counted int64 // its part of the cache's size; guarded by the cache's lock
+	counted int64 // its part of the cache's size; the cache's lock guards it
 
 	mu                  sync.RWMutex
 	generation, version int64 // of item_index at the last read
@@ -48,7 +48,7 @@ type tenantVectors struct {
 // vectorPlace is the position of an item's vectors.
 type vectorPlace struct{ piece, entry int32 }
 
-// entrySize is the approximate overhead of an entry in bytes, besides its numbers, namespace and key.
+// entrySize is the approximate overhead of an entry in bytes, in addition to its numbers, namespace and key.
 const entrySize = 100
 
 // find returns the cached vectors of a tenant, which may be outdated or empty.

@@ -106,7 +106,7 @@ func TestScoresAreNoLowerThanTheCosine(t *testing.T) {
 
 // A filter that half of the items pass is applied only to the best ones, though an index has all that pass. A filter
 // that few pass is applied to those.
-func TestAnIndexIsAskedOnlyIfFewPass(t *testing.T) {
+func TestIndexIsUsedOnlyIfFewPass(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t, walkOptions(1<<20))

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 )
 
-// pieceShift is how many times the size of a tenant's pieces doubles, starting with one vector.
+// pieceShift is the number of times that the size of a tenant's pieces doubles, starting with one vector.
 const pieceShift = 7
 
 // vectorPiece stores the vectors of several items contiguously, so that scanning is fast.

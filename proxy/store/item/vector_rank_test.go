@@ -12,7 +12,7 @@ import (
 )
 
 // Removed, expired or overwritten items take no place on a page, whether vectors are in memory or in the database.
-func TestPagesAreOfWhatIsThere(t *testing.T) {
+func TestPagesContainExistingItems(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		for name, change := range map[string]func(*item.Index){"memory": func(*item.Index) {}, "database": func(ix *item.Index) { ix.Cache = 0 }} {

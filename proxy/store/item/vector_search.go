@@ -58,7 +58,8 @@ type meaningSearch struct {
 	text    []*candidate // items that have words of the query
 }
 
-// loadVectors makes the vector of the query and loads those of the items. ready is false if there are none to search.
+// loadVectors computes the vector of the query and loads those of the items. ready is false if there are none to
+// search.
 func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error) {
 	cache := x.Table.vectors
 	if cache == nil {
@@ -72,11 +73,11 @@ func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error)
 	return cache.refresh(ctx, tenant, x.vectors)
 }
 
-// How far a search goes through the best items. Reading one item by name takes as long as reading many in table order.
+// Limits of the best items that a search reads. Reading one item by name takes as long as reading many in table order.
 const (
 	spare          = 64   // more than a page needs, as some may be gone
 	walkedFew      = 16   // minimum number of items filtered at a time
-	walkedTogether = 64   // maximum number of items filtered at a time, and before the search gives up
+	walkedTogether = 64   // maximum number of items filtered at a time, and in total before the search gives up
 	walkedMost     = 1000 // limit of filtered items, unless a page needs more than a quarter of it
 	walkedTimes    = 4
 )
@@ -113,7 +114,7 @@ func (x *meaningSearch) find(ctx context.Context) ([]*candidate, error) {
 	}
 }
 
-// need returns how many of the best items the query needs. A query with another order selects the same items for all
+// need returns the number of best items that the query needs. A query with another order selects the same items for all
 // its pages.
 func (x *meaningSearch) need() int {
 	switch {
@@ -200,7 +201,7 @@ func (x *meaningSearch) ranked(ctx context.Context, most int) (list []*candidate
 	return list, whole, nil
 }
 
-// scan is tenantVectors.search for vectors that are not cached: it reads those below the prefix.
+// scan is like tenantVectors.search, for vectors that are not cached: it reads those below the prefix.
 func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 	where, args := reachOf(ctx).within("v", x.q.Prefix)
 	err = x.db.ReadOne(ctx, func(t *sqldb.Tx) error {

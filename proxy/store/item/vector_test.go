@@ -46,7 +46,7 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 	return ix
 }
 
-// embed makes all missing vectors and returns for how many items.
+// embed creates all missing vectors and returns the number of items that got some.
 func (b *harness) embed() (all int) {
 	b.t.Helper()
 	for {
@@ -176,7 +176,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 	})
 }
 
-// An item counts once, by the best of its vectors. However many it has, it displaces no other item.
+// An item counts once, by the best of its vectors. Even if it has many, it displaces no other item.
 func TestItemsOfManyVectors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -246,8 +246,8 @@ func TestQueriesWithoutAnIndex(t *testing.T) {
 	})
 }
 
-// For another model or other fields all vectors are remade. Until then searches use words only.
-func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
+// For another model or other fields all vectors are rebuilt. Until then searches use words only.
+func TestVectorsAreRebuiltForAnotherIndex(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		e, dsn := embeddingtest.Serve(t, vectorDims), fresh(t)
@@ -278,8 +278,8 @@ func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
 	})
 }
 
-// With space for no vectors or those of one tenant, searches find the same.
-func TestVectorsThatAreNotKept(t *testing.T) {
+// With memory for no vectors, or only for those of one tenant, searches find the same.
+func TestUncachedVectors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		e := embeddingtest.Serve(t, vectorDims)
@@ -313,7 +313,7 @@ func TestVectorsThatAreNotKept(t *testing.T) {
 	})
 }
 
-// One of several processes makes the vectors, and all of them can use them at once.
+// One of several processes creates the vectors, and all of them can use them at once.
 func TestVectorsAreSharedByProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

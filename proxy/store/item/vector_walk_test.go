@@ -54,7 +54,7 @@ func (b *harness) scores(q item.Query) (list []string) {
 
 // A filter applied only to the nearest items finds the same as one applied to all, which is done if no vectors are
 // cached. That holds for removed and overwritten items, too.
-func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
+func TestFilterOfTheNearestFindsTheSameAsFilterOfAll(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)
@@ -96,7 +96,7 @@ func walkItem(n int) item.Put {
 	return item.Put{Item: mapping.Item{Namespace: walkSpace(n), Key: fmt.Sprint("k", n), Value: value}, Index: []byte(`["t","deep.n"]`)}
 }
 
-// fillWalk writes the items, makes their vectors and loads them with a search.
+// fillWalk writes the items, creates their vectors and loads them with a search.
 func (b *harness) fillWalk() {
 	b.t.Helper()
 	var list []item.Put

@@ -30,10 +30,10 @@ func New(keys [][]byte, plain bool) (*Ring, error) {
 	for _, key := range keys {
 		id := IDOf(key)
 		if r.keys[id] != nil {
-			return nil, fmt.Errorf("the key %s is there twice", id)
+			return nil, fmt.Errorf("key %s is given twice", id)
 		}
 		if len(key) != KeyBytes {
-			return nil, fmt.Errorf("a key has %d bytes, and not %d", KeyBytes, len(key))
+			return nil, fmt.Errorf("a key must have %d bytes, not %d", KeyBytes, len(key))
 		}
 		x, err := newXAES(key)
 		if err != nil {
@@ -100,16 +100,16 @@ func (r *Ring) Seal(body, place []byte) []byte {
 	out := make([]byte, headSize+nonceSize, Overhead+len(body))
 	copy(out, headOf(*r.writes))
 	nonce := out[headSize:]
-	_, _ = rand.Read(nonce) // never fails: it ends the program if there is no randomness
+	_, _ = rand.Read(nonce) // never fails: without randomness it ends the program
 	return r.keys[*r.writes].seal(out, nonce, body, place)
 }
 
 // Reasons why a body cannot be opened.
 var (
 	// ErrNoKey means that the body is sealed under a key that is not in the ring.
-	ErrNoKey = errors.New("its key is not there")
+	ErrNoKey = errors.New("its key is missing")
 	// ErrBroken means that the body was changed or cut, or was sealed for another place.
-	ErrBroken = errors.New("it is not what was written there")
+	ErrBroken = errors.New("it was changed after it was written")
 )
 
 // Open returns the body that was passed to Seal. It reuses the memory of body. Errors wrap ErrNoKey or ErrBroken.

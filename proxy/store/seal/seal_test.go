@@ -9,7 +9,7 @@ import (
 )
 
 // The test vectors are those of c2sp.org/XAES-256-GCM.
-func TestXAESIsThatOfItsDocument(t *testing.T) {
+func TestXAESMatchesItsSpecification(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {
 		key         byte
@@ -47,7 +47,7 @@ func ring(t *testing.T, plain bool, keys ...[]byte) *Ring {
 	return r
 }
 
-func TestBodiesOpenAtTheirPlaceUnderTheirKeyAlone(t *testing.T) {
+func TestBodiesOpenOnlyAtTheirPlaceUnderTheirKey(t *testing.T) {
 	t.Parallel()
 	k := keys(2)
 	body, place := []byte(`{"a":"secret"}`), []byte("events.data 1")
@@ -81,7 +81,7 @@ func TestBodiesOpenAtTheirPlaceUnderTheirKeyAlone(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyBodiesStayAsTheyAre(t *testing.T) {
+func TestWithoutAKeyBodiesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	k := keys(1)
 	for _, r := range []*Ring{nil, ring(t, false), ring(t, true, k...)} {

@@ -21,7 +21,7 @@ func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*
 
 // Look runs do on one consistent view of the database at dsn, without a time limit. Other processes may be using the
 // database. Bodies are decrypted with ring; a nil ring has no keys. Look changes nothing, so tables of an older version
-// stay as they are; SchemaOf returns their version.
+// remain unchanged; SchemaOf returns their version.
 func Look(ctx context.Context, dsn string, ring *seal.Ring, do func(*Tx) error) error {
 	do = keys{ring: ring}.given(do)
 	if isServer(dsn) {

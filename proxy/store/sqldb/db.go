@@ -33,11 +33,11 @@ type database interface {
 	write(ctx context.Context, relaxed bool, do func(*Tx) error) error
 	// read runs do on one consistent view.
 	read(ctx context.Context, do func(*Tx) error) error
-	// readOne is read for a single statement, which is consistent by itself.
+	// readOne is like read, for a single statement, which is consistent by itself.
 	readOne(ctx context.Context, do func(*Tx) error) error
-	// readBlob is readOne for a chunk of a file, which is large and unlikely to be read again soon.
+	// readBlob is like readOne, for a chunk of a file, which is large and unlikely to be read again soon.
 	readBlob(ctx context.Context, do func(*Tx) error) error
-	// bulk is write for a long operation. It calls do only once.
+	// bulk is like write, for a long operation. It calls do only once.
 	bulk(ctx context.Context, do func(*Tx) error) error
 	// flush returns when all earlier commits, relaxed or not, are as durable as a commit of write. Data returned by
 	// read, readOne and readBlob is already that durable.
@@ -96,7 +96,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	return d, nil
 }
 
-// sealing wraps an operation so that it has the keys.
+// sealing wraps an operation to give it the keys.
 func (d *DB) sealing(do func(*Tx) error) func(*Tx) error { return d.given(do) }
 
 func isServer(dsn string) bool {
@@ -112,12 +112,12 @@ type Options struct {
 	Limit int64
 	// Keys encrypts the bodies. If it is nil, bodies are not encrypted.
 	Keys *seal.Ring
-	// Owner is the id of this process in leases. If it is empty, Open makes one.
+	// Owner is the id of this process in leases. If it is empty, Open creates one.
 	Owner    string
 	Holdings Holdings // if nil, processes hold nothing
-	// Now is the clock of this machine, and Passed a clock that cannot be set; see package clock. PostgreSQL uses the
-	// database's time unless Now is set. If nil, they are the clocks of the machine. If only Now is set, Passed follows
-	// it, so that a test can set the time.
+	// Now is the clock of this machine, and Passed is a clock that cannot be set; see package clock. The clocks of the
+	// machine are used if they are nil. PostgreSQL uses the database's time unless Now is set. If only Now is set,
+	// Passed follows it, so that a test can set the time.
 	Now    func() time.Time
 	Passed func() time.Duration
 
@@ -143,7 +143,7 @@ func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.wrote(d.on.write(ctx, false, d.sealing(do))))
 }
 
-// WriteRelaxed is Write for data that may be lost if the machine crashes, but not if only the process does.
+// WriteRelaxed is like Write, for data that may be lost if the machine crashes, but not if only the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.wrote(d.on.write(ctx, true, d.sealing(do))))
 }
@@ -153,12 +153,12 @@ func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.read(ctx, d.sealing(do))))
 }
 
-// ReadOne is Read for a single statement, which is consistent by itself.
+// ReadOne is like Read, for a single statement, which is consistent by itself.
 func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.readOne(ctx, d.sealing(do))))
 }
 
-// ReadBlob is ReadOne for a chunk of a file, which is large and unlikely to be read again soon.
+// ReadBlob is like ReadOne, for a chunk of a file, which is large and unlikely to be read again soon.
 func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
 	return d.answered(d.on.classify(d.on.readBlob(ctx, d.sealing(do))))
 }
@@ -175,7 +175,7 @@ func (d *DB) answered(err error) error {
 // disk. Flush is for data that is sent to clients from memory.
 //
 // It does nothing on SQLite with `synchronous: normal`, because SQLite flushes at its checkpoints. It does nothing on
-// PostgreSQL, because there either every commit is flushed or none.
+// PostgreSQL, because PostgreSQL flushes either every commit or none.
 func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
 
 // Clock returns the time used for stored decisions.
@@ -208,7 +208,7 @@ func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err
 const pingPatience = 250 * time.Millisecond
 
 // errNoTurn is the error of a ping whose read timed out.
-var errNoTurn = errors.New("the read of a ping did not end in time")
+var errNoTurn = errors.New("the read of a ping did not finish in time")
 
 // readWithin runs a ping's read for at most patience. If patience is 0, only ctx limits it.
 func readWithin(ctx context.Context, patience time.Duration, read func(context.Context) error) error {
@@ -236,7 +236,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	if errors.Is(err, errNoTurn) && d.answers.Load() != before {
 		err = nil
 	}
-	if d.Shared() { // there a ping only reads, and does not check for space
+	if d.Shared() { // on PostgreSQL a ping only reads and does not check for space
 		return d.on.classify(err)
 	}
 	if err = d.wrote(err); err == nil && d.Full() {

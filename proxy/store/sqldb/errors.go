@@ -71,7 +71,7 @@ func (d *sqlite) classify(err error) error {
 	case sqliteBusy:
 		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database is busy with another program. Try again.")
 	case sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
-		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be used. Its log has the cause; an operator must look at the file and the disk.")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be used. An operator must check its file and disk; the cause is in the bridge's log.")
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func caused(err error, class mapping.Class, code, message string) error {
 	return e
 }
 
-// refuse returns an error that says why a database cannot be opened and how to fix that.
+// refuse returns an error with the reason why a database cannot be opened and how to fix that.
 func refuse(path, format string, args ...any) error {
 	return mapping.Errorf(mapping.Unavailable, CodeUnavailable, "database %s: %s", path, fmt.Sprintf(format, args...))
 }

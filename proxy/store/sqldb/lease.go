@@ -6,14 +6,14 @@ import (
 	"errors"
 )
 
-// Holdings releases what processes hold in the tables of operations, by the owner's name, once the owner has no lease.
-// Its methods run inside an operation.
+// Holdings releases the rows that processes hold in the tables of operations, by the owner's name, once the owner has
+// no lease. Its methods run inside an operation.
 type Holdings interface {
-	// FreeOf releases what one process holds.
+	// FreeOf releases everything that one process holds.
 	FreeOf(t *Tx, owner string) error
-	// FreeOthers releases what all other processes hold.
+	// FreeOthers releases everything that all other processes hold.
 	FreeOthers(t *Tx, owner string) error
-	// FreeLapsed releases what processes without a lease hold (NoLease), and counts it.
+	// FreeLapsed releases everything held by processes without a lease (NoLease), and counts it.
 	FreeLapsed(t *Tx) (freed int64, err error)
 }
 
@@ -22,7 +22,7 @@ func NoLease(column string) string {
 	return `NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = ` + column + `)`
 }
 
-// LeaseEnd returns when the lease of a process ends, in microseconds; ok is false when it has none.
+// LeaseEnd returns the time at which the lease of a process ends, in microseconds. ok is false if it has none.
 func LeaseEnd(t *Tx, owner string) (until int64, ok bool, err error) {
 	err = t.Get(`SELECT until_us FROM processes WHERE owner = $1`, []any{owner}, []any{&until})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -23,7 +23,7 @@ func Migrations(dialect goose.Dialect) (fs.FS, error) {
 }
 
 // migrate brings the tables up to date, with a transaction for each migration. It refuses a database with a newer
-// schema, since this program does not know the meaning of its rows.
+// schema, since this program cannot interpret its rows.
 func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, log *zap.Logger) error {
 	files, err := Migrations(dialect)
 	if err != nil {

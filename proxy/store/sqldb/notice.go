@@ -9,7 +9,7 @@ type NoticeKind byte
 const NoticeAll NoticeKind = 'a'
 
 // Notice announces a commit of another process to the same database. It may arrive late, twice or never, so receivers
-// also poll the database now and then.
+// also poll the database from time to time.
 type Notice struct {
 	Kind  NoticeKind
 	About string // an id or a word without spaces; "" if the kind is enough

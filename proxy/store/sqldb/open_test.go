@@ -133,7 +133,7 @@ func execOn(path, text string) error {
 	return err
 }
 
-func TestOpenRefusesWhatIsNoPath(t *testing.T) {
+func TestOpenRefusesInvalidPaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for path, word := range map[string]string{
@@ -154,7 +154,7 @@ func TestOpenRefusesWhatIsNoPath(t *testing.T) {
 }
 
 // A crash while a new database is created leaves a draft. The next start discards it.
-func TestHalfMadeDatabaseIsMadeAnew(t *testing.T) {
+func TestIncompleteDatabaseIsRecreated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
 	if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {
@@ -180,7 +180,7 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 }
 
 // Other users must not be able to read conversations.
-func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
+func TestNewDatabaseIsPrivateToItsUser(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("its files have no modes")

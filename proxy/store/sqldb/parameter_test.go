@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-func TestTimesComeBack(t *testing.T) {
+func TestTimesAreReadBack(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
 	for _, want := range []time.Time{{}, at} {

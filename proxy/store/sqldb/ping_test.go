@@ -7,7 +7,7 @@ import (
 )
 
 // A ping that waits too long for a connection succeeds if the database answers other callers.
-func TestABusyDatabaseIsThere(t *testing.T) {
+func TestBusyDatabaseIsUp(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
 	var number int64

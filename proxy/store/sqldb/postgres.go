@@ -41,12 +41,14 @@ type postgres struct {
 }
 
 const (
-	// patience is how long an operation is retried while the database cannot be reached, for example during a failover.
+	// patience is the time for which an operation is retried while the database cannot be reached, for example during a
+	// failover.
 	patience = 10 * time.Second
 	// operationMost ends an operation on a connection that has stopped responding.
 	operationMost = time.Minute
-	// idleMost is how long the server keeps a transaction and its locks if the client sends nothing. It is shorter than
-	// a lease, so that nobody waits for a process that was stopped in the middle of a transaction.
+	// idleMost is the time for which the server keeps a transaction and its locks if the client sends nothing. It is
+	// shorter than a lease, so that other processes do not wait for one that was stopped in the middle of a
+	// transaction.
 	idleMost = 5 * time.Second
 	poolMost = 16
 )
@@ -81,9 +83,9 @@ func unreadableURL() error {
 }
 
 // write runs do as one transaction. It retries if the work is lost because the connection broke, the server went away
-// or two operations deadlocked. If the answer to a commit is lost, it finds out whether the commit took place. Every
-// commit waits for the server's disk, relaxed ones too: the server may crash while this process and its clients, which
-// have seen the committed data, keep running.
+// or two operations deadlocked. If the response to a commit is lost, it determines whether the commit took place. Every
+// commit waits for the server's disk, including relaxed ones, because the server may crash while this process and its
+// clients, which have seen the committed data, keep running.
 func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error {
 	do = failing(do)
 	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
@@ -95,7 +97,7 @@ func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error 
 	return err
 }
 
-// transact makes one attempt. If again is true, nothing was written and another attempt may succeed.
+// transact makes one attempt. If again is true, it wrote nothing and another attempt may succeed.
 func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) error) (again bool, err error) {
 	t, r, unanswered := (*Tx)(nil), p.receipts.lend(), false
 	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
@@ -151,16 +153,16 @@ func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
 	})
 }
 
-// attempt is one try of an operation on a connection. again reports whether a failed try left nothing behind and may be
-// repeated.
+// attempt tries an operation once on a connection. again reports whether a failed attempt left nothing behind and may
+// be repeated.
 type attempt func(context.Context, *pgx.Conn) (again bool, err error)
 
 func (p *postgres) attempt(ctx context.Context, do attempt) error {
 	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.once(ctx, do) })
 }
 
-// persist retries while that can succeed. The context only stops retries: an operation that has begun is finished even
-// if the caller gives up, because half an operation is of no use.
+// persist retries as long as a retry can succeed. The context only stops retries. An operation that has begun is
+// finished even if the caller gives up, because half an operation is of no use.
 func (p *postgres) persist(ctx context.Context, try func(context.Context) (again bool, err error)) error {
 	end := time.Now().Add(patience)
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {

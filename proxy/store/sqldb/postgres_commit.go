@@ -8,10 +8,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// Each transaction writes a number of its own into the table commits. If the answer to COMMIT is lost, only that number
-// shows whether the transaction was committed: it is there exactly if everything else is, after a crash of this server
-// and on a standby that took over. pg_xact_status cannot be used: a server that crashes reassigns numbers that it had
-// not flushed to other transactions, which may commit.
+// Each transaction writes a unique number into the table commits. If the response to COMMIT is lost, only that number
+// shows whether the transaction was committed. It exists if and only if the rest of the transaction does, even after a
+// crash of this server and on a standby that took over. pg_xact_status cannot be used: a server that crashes reassigns
+// numbers that it had not flushed to other transactions, which may commit.
 //
 // Successive transactions share a slot and overwrite each other's number, so that the row stays in its page and no
 // index changes. The numbers of a slot are even. An odd number means that the preceding transaction was given up and
@@ -52,8 +52,8 @@ func (r *receipts) give(over receipt) {
 	r.free = append(r.free, over)
 }
 
-// commitsKept is how long rows of the table commits are kept. commitsAsked is the maximum age of a transaction whose
-// row can still be relied on to exist if it was committed.
+// commitsKept is the time for which rows of the table commits are kept. commitsAsked is the maximum age of a
+// transaction whose row must still exist if it was committed.
 const (
 	commitsKept  = 24 * time.Hour
 	commitsAsked = time.Hour
@@ -64,11 +64,11 @@ const putReceipt = `INSERT INTO commits (owner, slot, n, at_us) VALUES ($1, $2, 
  ON CONFLICT (owner, slot) DO UPDATE SET n = CASE WHEN commits.n < excluded.n THEN excluded.n END, at_us = excluded.at_us`
 
 // askReceipt waits for a transaction that may still be running, and returns its number if it was committed. Otherwise
-// it prevents it from being committed later. It writes in both cases, so that its answer is as durable as any commit.
+// it prevents it from being committed later. It writes in both cases, so that its result is as durable as any commit.
 const askReceipt = `INSERT INTO commits (owner, slot, n, at_us) VALUES ($1, $2, $3 + 1, ` + present + `)
  ON CONFLICT (owner, slot) DO UPDATE SET n = CASE WHEN commits.n = $3 THEN commits.n ELSE excluded.n END, at_us = excluded.at_us RETURNING n`
 
-// settle finds the outcome of a transaction whose COMMIT was not answered. If known is false, the database did not
+// settle determines the outcome of a transaction whose COMMIT got no response. If known is false, the database did not
 // answer in time, and the transaction must be neither repeated nor reported as done. The transaction's connection must
 // have been returned to the pool, since all pooled connections may be broken.
 func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {

@@ -29,8 +29,8 @@ func wantRows(t *testing.T, d *DB, want int) {
 	}
 }
 
-// TestCommitWithoutAnswerIsAskedFor covers a commit that succeeded, but whose answer was lost (C9).
-func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
+// TestOutcomeOfACommitWithoutResponseIsQueried covers a commit that succeeded, but whose answer was lost (C9).
+func TestOutcomeOfACommitWithoutResponseIsQueried(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
 	a := openDB(t, dsn, Options{})
@@ -48,9 +48,9 @@ func TestCommitWithoutAnswerIsAskedFor(t *testing.T) {
 // for.
 var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
 
-// TestCommitThatACrashLost crashes the server during a commit. The server gives the number of the lost transaction to
+// TestCommitLostInACrash crashes the server during a commit. The server gives the number of the lost transaction to
 // another one, which commits. Acknowledged data exists exactly once (C9).
-func TestCommitThatACrashLost(t *testing.T) {
+func TestCommitLostInACrash(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*storetest.Cluster, uint32){
 		"immediate shutdown": func(c *storetest.Cluster, _ uint32) { c.Crash(); c.Start() },

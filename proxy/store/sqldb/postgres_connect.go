@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// nameOf leaves out the password.
+// nameOf omits the password.
 func nameOf(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, itoa(int64(c.Port))) + "/" + c.Database
 }
@@ -75,7 +75,7 @@ func (p *postgres) connecting(_ context.Context, c *pgx.ConnConfig) error {
 }
 
 // settings returns the statement that sets the parameters of a connection, except those set in the URL. A server may
-// have time limits for a role or a database; the bridge has its own. Parameters unknown to the server are left out.
+// have time limits for a role or a database, but the bridge has its own. Parameters unknown to the server are omitted.
 func (p *postgres) settings(given map[string]string) string {
 	list := [][2]string{
 		{"statement_timeout", "0"}, {"lock_timeout", "0"}, {"transaction_timeout", "0"}, {"idle_session_timeout", "0"},
@@ -108,8 +108,8 @@ const (
 	connectMost  = 20 * time.Second
 )
 
-// begin returns the limit of an attempt: twice the duration of the last successful one or twice the time spent in vain
-// since, whichever is longer.
+// begin returns the limit of an attempt: twice the duration of the last successful one or twice the time since the
+// first failed one, whichever is longer.
 func (l *connectLimit) begin(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -124,7 +124,7 @@ func TestASlowServerIsReached(t *testing.T) {
 	ok(t, addRow(b))
 }
 
-func TestTheLimitOfAConnectionGrowsWhileNoneIsMade(t *testing.T) {
+func TestConnectLimitGrowsWhileAttemptsFail(t *testing.T) {
 	t.Parallel()
 	l, now := connectLimit{least: connectLeast}, time.Now()
 	begins := func(after, want time.Duration) {

@@ -31,7 +31,7 @@ var ErrLapsed = errors.New("store: the lease had ended")
 
 // ErrUnknown means that it could not be determined whether an operation was committed. It must not be repeated before
 // the database has been checked.
-var ErrUnknown = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "The bridge's database went away while it was writing, and whether it has written is not known. Look before you send the request again.")
+var ErrUnknown = mapping.Errorf(mapping.Unavailable, CodeUnavailable, "The bridge's database went away during a write, and it is not known whether the write succeeded. Check before you send the request again.")
 
 func stateOf(err error) string {
 	var e *pgconn.PgError
@@ -78,7 +78,7 @@ func (p *postgres) classify(err error) error {
 	case state == pgDiskFull:
 		return caused(err, mapping.StorageFull, CodeStorageFull, "The bridge's database cannot grow: its disk is full. Nothing was written; reading still works. Free some space and try again.")
 	case passing(err), brokenOff(err), strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"), strings.HasPrefix(state, "XX"), strings.HasPrefix(state, "28"):
-		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that lasts, an operator must look at it.")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "The bridge's database cannot be reached or used at the moment. Try again; if that persists, an operator must look at it.")
 	case strings.Contains(err.Error(), "closed pool"):
 		return errClosed
 	}

@@ -10,7 +10,7 @@ import (
 // firstLease is the length of the lease until the process first renews it.
 const firstLease = time.Minute
 
-// present is the database's time in microseconds. Leases of several processes must end by one clock.
+// present is the database's time in microseconds. Leases of all processes must end by the same clock.
 const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
 func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
@@ -63,7 +63,7 @@ func (p *postgres) renew(t *Tx, ttl time.Duration) error {
 	return err
 }
 
-// reap ends expired leases and releases what was held under them.
+// reap ends expired leases and releases everything held under them.
 func (p *postgres) reap(t *Tx) (freed int64, err error) {
 	if _, err := t.Exec(`DELETE FROM processes WHERE until_us <= ` + present); err != nil {
 		return 0, err

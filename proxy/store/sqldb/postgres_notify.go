@@ -14,7 +14,7 @@ import (
 
 // notifier exchanges notices between the processes of one database with NOTIFY and LISTEN, each on its own connection.
 // A NOTIFY takes a lock on the whole database while it commits, so it is not part of the announced transactions, and
-// one NOTIFY carries many notices. Nothing is kept for a disconnected process. When it reconnects, it checks
+// one NOTIFY carries many notices. Notices for a disconnected process are lost. When it reconnects, it checks
 // everything.
 type notifier struct {
 	*notices

@@ -63,9 +63,9 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 	case version < postgresOldest:
 		return "", refuse(p.name, "its server is too old; PostgreSQL 13 or later is needed")
 	case encoding != "UTF8":
-		return "", refuse(p.name, "its encoding is %s; make a database with ENCODING 'UTF8'", encoding)
+		return "", refuse(p.name, "its encoding is %s; create a database with ENCODING 'UTF8'", encoding)
 	case found == nil:
-		return "", refuse(p.name, "no schema of its search_path exists; make one, or change search_path")
+		return "", refuse(p.name, "no schema in its search_path exists; create one, or change search_path")
 	case standby:
 		return "", refuse(p.name, "this server is a standby, which cannot be written to; connect to the primary")
 	}
@@ -74,7 +74,7 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 }
 
 // refusePooler refuses a pooler that assigns server sessions per transaction, because prepared statements, LISTEN and
-// the lock of migrations need a session of their own. To detect one, it opens a transaction on another connection while
+// the lock of migrations need a dedicated session. To detect one, it opens a transaction on another connection while
 // this one is idle: such a pooler gives this connection's session to the other one and then moves this connection to a
 // different session.
 func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
@@ -104,9 +104,9 @@ func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 
 // refused returns a one-line error for a failed connection. It does not include the URL, which contains a password.
 func (p *postgres) refused(err error) error {
-	do := "its server cannot be reached; see that it runs there and lets this machine in"
+	do := "its server cannot be reached; check that it is running there and accepts connections from this machine"
 	if stateOf(err) != "" {
-		do = "its server refuses; see the database and the role that the URL names"
+		do = "its server refuses the connection; check the database and the role in the URL"
 	}
 	return caused(&unconnected{err}, mapping.Unavailable, CodeUnavailable, "database "+p.name+": "+do)
 }

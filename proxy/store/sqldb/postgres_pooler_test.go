@@ -11,7 +11,7 @@ import (
 
 // A pooler that assigns sessions per transaction silently breaks features that need their own session, so the start
 // refuses it.
-func TestPoolerByTransactionsIsRefused(t *testing.T) {
+func TestTransactionPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), storetest.Bouncer(t, storetest.Schema(t), "transaction"), Options{}, zap.NewNop())
 	if err == nil {
@@ -22,7 +22,7 @@ func TestPoolerByTransactionsIsRefused(t *testing.T) {
 	}
 }
 
-func TestPoolerBySessionsServes(t *testing.T) {
+func TestSessionPoolerWorks(t *testing.T) {
 	t.Parallel()
 	a := openDB(t, storetest.Bouncer(t, storetest.Schema(t), "session"), Options{Synchronous: "normal"})
 	for range 2 {

@@ -10,19 +10,19 @@ import (
 )
 
 // A connection may stop responding without breaking: a network drops packets, a proxy has lost its other side, or the
-// server hangs. Statements have no time limit for that, since some legitimately take long. Instead the watcher asks the
+// server hangs. There is no time limit for statements, since some legitimately take long. Instead the watcher asks the
 // server over a new connection whether it is working on the statement. If it is not, or does not answer, the connection
 // is closed together with the pool's other connections. Each operation then behaves as after a broken connection.
 
 const (
-	// silentMost is how long a connection may be waited for before the server is queried. lookEvery is how often
+	// silentMost is the maximum wait for a connection before the server is queried. lookEvery is the interval at which
 	// connections are checked. The server must report twice that it is idle, since its answer may be in transit.
 	silentMost = 2 * time.Second
 	lookEvery  = time.Second
-	// askMost is how long that query may take, unless connections to the server are slow to establish. The total stays
-	// well below the length of a lease.
+	// askMost is the maximum time for that query, unless connections to the server are slow to establish. The total
+	// stays well below the length of a lease.
 	askMost = 5 * time.Second
-	// farewellMost is how long closing an abandoned connection may take.
+	// farewellMost is the maximum time for closing an abandoned connection.
 	farewellMost = time.Second
 )
 
@@ -35,7 +35,7 @@ func (p *postgres) watch(ctx context.Context) {
 		}
 		busy, err := p.busy(ctx)
 		if stateOf(err) != "" || ctx.Err() != nil {
-			continue // the server answers, if only with an error; that proves nothing about the other connections
+			continue // the server responds, if only with an error, which says nothing about the other connections
 		}
 		if n := waited.GiveUp(busy, err != nil); n > 0 {
 			p.log.Warn("database connections stopped responding; reconnecting", zap.Int("connections", n), zap.Error(err))

@@ -13,7 +13,7 @@ import (
 
 // Connections that stop responding without being reset are abandoned within seconds. Their operations are repeated on
 // new connections, and idle connections of the pool are not tried one by one.
-func TestConnectionsFallSilent(t *testing.T) {
+func TestSilentConnections(t *testing.T) {
 	t.Parallel()
 	const many = 8
 	server := storetest.Schema(t)
@@ -48,7 +48,7 @@ func TestConnectionsFallSilent(t *testing.T) {
 }
 
 // A long statement is not mistaken for a connection that stopped responding.
-func TestLongStatementIsNotCut(t *testing.T) {
+func TestLongStatementIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	server := storetest.Schema(t)
 	w, dsn := storetest.Through(t, server)

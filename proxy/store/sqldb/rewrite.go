@@ -65,8 +65,8 @@ func (d *sqlite) vacuum(conn *sqlite3.Conn) (err error) {
 
 const codeLogInUse = "log_in_use"
 
-// readersPatience is how long emptyLog waits for readers of an older state of the file. readersEvery is how often it
-// checks.
+// readersPatience is the maximum time for which emptyLog waits for readers of an older state of the file. readersEvery
+// is the interval at which it checks.
 const (
 	readersPatience = 30 * time.Second
 	readersEvery    = 100 * time.Millisecond
@@ -89,7 +89,7 @@ func (d *sqlite) emptyLog(ctx context.Context, patience time.Duration) error {
 			return err
 		case time.Now().After(end):
 			return mapping.Errorf(mapping.Unavailable, codeLogInUse,
-				"Another program, such as a backup, reads the database, and so its write-ahead log still has what was deleted. Try again when that has ended.")
+				"Another program, such as a backup, is reading the database, so its write-ahead log still contains the deleted data. Try again when that program has finished.")
 		}
 		if err := pause.For(ctx, readersEvery); err != nil {
 			return err

@@ -105,7 +105,7 @@ func TestOverwriting(t *testing.T) {
 }
 
 // A reader of an older state prevents emptying the log, and Rewrite reports that.
-func TestALogThatIsReadIsNotEmptied(t *testing.T) {
+func TestLogInUseIsNotEmptied(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	d := openDB(t, path, Options{})

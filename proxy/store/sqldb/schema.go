@@ -36,7 +36,7 @@ func Known(path string, version int64) error {
 }
 
 func newer(path string, have, want int64) error {
-	return refuse(path, "it has schema %d and this apbridge knows %d: a newer version, or a build from before the first release, wrote it. Use that version, or restore a backup made before the upgrade", have, want)
+	return refuse(path, "it has schema %d, but this apbridge knows only up to %d: it was written by a newer version, or by a build from before the first release. Use that version, or restore a backup made before the upgrade", have, want)
 }
 
 // KeysGiven moves the key sequence of a table (column id) past keys that were inserted explicitly. SQLite does that

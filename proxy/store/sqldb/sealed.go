@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// CodeUnreadable is the error code of requests that need a body which cannot be decrypted.
+// CodeUnreadable is the error code of requests that need a body that cannot be decrypted.
 const CodeUnreadable = "database_unreadable"
 
 // keys holds the keys with which an operation seals and opens bodies.
@@ -22,7 +22,7 @@ type keys struct {
 	blind []byte // of Blinded
 }
 
-// given wraps an operation so that it has the keys.
+// given wraps an operation to give it the keys.
 func (k keys) given(do func(*Tx) error) func(*Tx) error {
 	return func(t *Tx) error {
 		t.keys = k
@@ -115,7 +115,7 @@ func (b *Body) open(ring *seal.Ring) error {
 	case *Buffer:
 		raw = (*[]byte)(to)
 	default:
-		return fmt.Errorf("store: the body of %s does not go into a %T", b.column, b.to)
+		return fmt.Errorf("store: the body of %s cannot be scanned into a %T", b.column, b.to)
 	}
 	_, b.Sealed = seal.Sealed(*raw)
 	if !bytes.HasPrefix(*raw, mark) {
@@ -131,18 +131,18 @@ func (b *Body) open(ring *seal.Ring) error {
 
 var mark = seal.Mark()
 
-// unopened is addressed to an operator, since callers cannot fix the cause.
+// unopened returns an error for the operator, since callers cannot fix the cause.
 func unopened(column string, err error) error {
-	message := "A body of " + column + " in the bridge's database does not open: " + err.Error() +
-		". Something else has changed the database, or put it together of parts. Restore a backup, or ask the operator what was done to it."
+	message := "A body of " + column + " in the bridge's database cannot be opened: " + err.Error() +
+		". Another program has changed the database or assembled it from parts. Restore a backup, or ask the operator what was done to it."
 	if errors.Is(err, seal.ErrNoKey) {
-		message = "A body of " + column + " in the bridge's database is sealed under a key that encryption.keys has not got (" + err.Error() +
+		message = "A body of " + column + " in the bridge's database is sealed under a key that is missing from encryption.keys (" + err.Error() +
 			"). The bridge needs that key to read it."
 	}
 	return caused(err, mapping.Internal, CodeUnreadable, message)
 }
 
-// place returns what a body is bound to: its column and the key of its row.
+// place returns the place to which a body is bound: its column and the key of its row.
 func place(column string, row []any) []byte {
 	p := append([]byte(column), 0)
 	for _, part := range row {

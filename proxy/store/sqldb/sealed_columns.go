@@ -2,8 +2,8 @@ package sqldb
 
 import "strings"
 
-// SealedColumn is a column whose bodies are sealed if there are keys. Row lists the columns of its table that the seal
-// is bound to. They never change.
+// SealedColumn is a column whose bodies are sealed if there are keys. Row lists the columns of its table to which the
+// seal is bound. Their values never change.
 type SealedColumn struct {
 	Table, Name string
 	Row         []columnName

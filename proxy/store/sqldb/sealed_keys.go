@@ -31,7 +31,7 @@ const NoKeyRow = `substr(name, 1, 5) <> '` + ownRows + `'`
 // plainly replaces a key's id if bodies are not encrypted.
 const plainly = "plain"
 
-// writesAs returns the id of the key that a ring writes with, or plainly.
+// writesAs returns the id of the key with which a ring writes, or plainly.
 func writesAs(ring *seal.Ring) string {
 	if ring.Seals() {
 		return ring.Keys()[0].String()
@@ -77,8 +77,8 @@ func missingKeys(missing, there []seal.KeyID) string {
 	if len(there) > 0 {
 		have = "The keys that are configured are " + listed(there)
 	}
-	return fmt.Sprintf("it has bodies that are sealed under keys that are not there: %s. %s. Put the missing ones into encryption.keys, each as file:PATH; "+
-		"a key may go when the log has said that the database needs it no longer. Without its key nothing of a sealed body can be read again", listed(missing), have)
+	return fmt.Sprintf("it has bodies that are sealed under missing keys: %s. %s. Add these keys to encryption.keys, each as file:PATH; "+
+		"remove a key only after the log has reported that the database no longer needs it. A sealed body cannot be read without its key", listed(missing), have)
 }
 
 func listed(ids []seal.KeyID) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // sweepRows is the number of rows a sweep reads in one statement. sweepWrites and sweepBytes limit the rows and bytes
-// it writes in one operation, because other writes wait for it.
+// that it writes in one operation, because other writes wait for it.
 const (
 	sweepRows   = 128
 	sweepWrites = 32
@@ -19,8 +19,8 @@ const (
 )
 
 // Reseal rewrites all bodies in the form that this process writes, sealed under its key or plain, a few at a time. It
-// returns the number of changed bodies and passes the running count to told. Bodies that others change during the sweep
-// are left alone. Items whose index depends on the form are marked for reindexing (item.Chores.Reindex).
+// returns the number of changed bodies and passes the running total to told. Bodies that others change during the sweep
+// are skipped. Items whose index depends on the form are marked for reindexing (item.Chores.Reindex).
 func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	for _, s := range d.sweeps() {
 		for more := true; more; {
@@ -50,8 +50,8 @@ type sweep struct {
 	after   []any
 }
 
-// numbered lists the tables whose rows have an id. Rows of other tables are identified by the key their seals are bound
-// to.
+// numbered lists the tables whose rows have an id. Rows of other tables are identified by the key to which their seals
+// are bound.
 var numbered = []string{"threads", "tasks", "runs", "events", "outbox", "crons", "assistants"}
 
 func (d *DB) sweeps() (list []*sweep) {

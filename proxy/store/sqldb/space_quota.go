@@ -60,7 +60,7 @@ func (r *spaceQuota) took(on database) {
 	}
 }
 
-// filled counts the pages in use. Deleted data makes room although the file does not shrink.
+// filled counts the pages in use. Deleted data frees space although the file does not shrink.
 func (d *sqlite) filled() (used, limit int64, err error) {
 	if d.limit <= 0 {
 		return 0, 0, nil

@@ -17,8 +17,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// busyTimeout is how long connections wait for each other during checkpoints and recovery, the only times SQLite makes
-// them wait.
+// busyTimeout is the time for which connections wait for each other during checkpoints and recovery, the only times
+// SQLite makes them wait.
 const busyTimeout = 5 * time.Second
 
 // sqlite is the part specific to SQLite: the file, its lock, its pragmas and the way transactions begin. Keep it small,
@@ -46,7 +46,7 @@ type sqlite struct {
 // openSQLite takes the lock, checks or creates the file, and migrates it.
 func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_ *sqlite, err error) {
 	if path == "" || path == ":memory:" {
-		return nil, refuse(`"`+path+`"`, "a path to a file is needed: the record must outlive the process")
+		return nil, refuse(`"`+path+`"`, "a path to a file is needed, since the records must outlive the process")
 	}
 	if path, err = realPath(path); err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func (d *sqlite) serve() error {
 	return err
 }
 
-// pool returns a pool of read-only connections. They are set up on first use, so that a full disk makes reads fail and
-// not the start.
+// pool returns a pool of read-only connections. They are set up on first use, so that on a full disk reads fail but the
+// start does not.
 func (d *sqlite) pool(size int, cache string) (*sqlitex.Pool, error) {
 	return sqlitex.NewPool(d.path, sqlitex.PoolOptions{Flags: sqlite3.OpenReadWrite, PoolSize: size,
 		PrepareConn: func(conn *sqlite3.Conn) error { return setUp(conn, cache, "query_only = 1") }})
@@ -220,8 +220,8 @@ func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Co
 	return d.flush()
 }
 
-// use is lend without the flush. A reader that finds the file damaged also stops further writes: the writer would find
-// the damage only later, after acknowledging more.
+// use is like lend, without the flush. A reader that finds the file damaged also stops further writes: the writer would
+// find the damage only later, after acknowledging more.
 func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
 	conn, err := of.Take(ctx)
 	if err == nil {
@@ -241,7 +241,8 @@ func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Con
 	return err
 }
 
-// flush flushes all commits that may have been seen. After a failed flush these and all later commits may be lost.
+// flush flushes all commits that may have been seen. After a failed flush, these commits and all later ones may be
+// lost.
 func (d *sqlite) flush() error {
 	if err := d.disk.flush(d.disk.seen()); err != nil {
 		return d.writer.notice(err)

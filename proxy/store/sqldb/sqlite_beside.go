@@ -71,7 +71,7 @@ func beginBeside(path string, conn *sqlite3.Conn) error {
 func readable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return refuse(path, "there is no such file; name another")
+		return refuse(path, "there is no such file; choose another")
 	}
 	if err != nil {
 		return refuse(path, "%v", err)
@@ -82,7 +82,7 @@ func readable(path string) error {
 		return refuse(path, "%v", err)
 	}
 	if info.IsDir() {
-		return refuse(path, "this is a folder; name the file in it")
+		return refuse(path, "this is a folder; give the path of the file in it")
 	}
 	return checkHeader(path, f, info.Size())
 }

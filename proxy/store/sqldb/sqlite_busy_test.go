@@ -58,7 +58,7 @@ func TestAnotherProgramHoldsTheFile(t *testing.T) {
 	}
 	all.Wait()
 	if took := time.Since(begin); took < patience || took > 50*patience {
-		t.Errorf("all were refused after %v; they should wait together, not one after the other", took)
+		t.Errorf("all were refused after %v; they should wait together, not one at a time", took)
 	}
 	must(t, other, "ROLLBACK")
 	if err := s.Write(ctx, note("b", nil)); err != nil {

@@ -89,14 +89,14 @@ func sound(conn *sqlite3.Conn, path string) error {
 		found = err.Error()
 	}
 	if found != "ok" {
-		return caused(err, mapping.Unavailable, CodeUnavailable, "database "+path+": it is damaged ("+found+"). Use another backup; \"sqlite3 "+path+" .recover\" may save what is left")
+		return caused(err, mapping.Unavailable, CodeUnavailable, "database "+path+": it is damaged ("+found+"). Use another backup; \"sqlite3 "+path+" .recover\" may recover the remaining data")
 	}
 	return nil
 }
 
 func unwritable(to string, err error) error {
 	if codeOf(err)&0xff == sqliteFull {
-		return errors.New(to + " cannot be written: its disk is full. Free some space, or name a file elsewhere")
+		return errors.New(to + " cannot be written: its disk is full. Free some space, or choose a file elsewhere")
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func RestoreSQLite(ctx context.Context, from, path string, said Progress) error 
 	f := sqliteFile{path: path}
 	for _, there := range []string{path, path + "-wal"} {
 		if exists(there) {
-			return refuse(path, "%s is there already, and nothing is written over it. Move it away first, with what stands beside it (mv %s* FOLDER), or restore to another path by --database", there, path)
+			return refuse(path, "%s already exists and is not overwritten. Move it away first, together with the files next to it (mv %s* FOLDER), or restore to another path with --database", there, path)
 		}
 	}
 	draft := path + ".new"

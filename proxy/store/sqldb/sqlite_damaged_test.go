@@ -59,12 +59,12 @@ var harms = map[string]func(path string) error{
 		_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())-4096), 4096)
 		return err
 	},
-	"cut off": func(path string) error { return os.Truncate(path, 4096) },
+	"truncated": func(path string) error { return os.Truncate(path, 4096) },
 }
 
-// TestDamageFoundUnderWayEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is
+// TestDamageFoundInUseEndsWriting checks that reading or writing a damaged page ends all writing. Nothing more is
 // acknowledged, not even writes to intact pages (D2, D3).
-func TestDamageFoundUnderWayEndsWriting(t *testing.T) {
+func TestDamageFoundInUseEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	meets := map[string]func(s *DB) error{

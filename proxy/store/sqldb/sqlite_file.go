@@ -21,8 +21,8 @@ import (
 const applicationID = 0x41504247
 
 // pageSize is the page size of new files, in bytes. Every commit writes each changed page completely, and a run changes
-// thirty pages for five kilobytes of its own data. With SQLite's default of 4 KiB a run takes a seventh longer. Larger
-// rows use overflow pages in both cases, with the same number of bytes.
+// thirty pages for its five kilobytes of data. With SQLite's default of 4 KiB a run takes a seventh longer. Larger rows
+// use overflow pages in both cases, with the same number of bytes.
 const pageSize = 2048
 
 // sqliteFile is the locked file of a database and the files next to it. Safe for concurrent use once opened.
@@ -95,7 +95,7 @@ func (f *sqliteFile) ensureFile(ctx context.Context) error {
 func (f *sqliteFile) holdFile() error {
 	err := holdDatabase(f.lock, f.path)
 	if errors.Is(err, filelock.ErrUnlocked) {
-		f.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", f.path))
+		f.zap.Warn("the database's file is locked only by its name, because its file system or this operating system cannot lock open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", f.path))
 		return nil
 	}
 	return err
@@ -103,7 +103,7 @@ func (f *sqliteFile) holdFile() error {
 
 func (f *sqliteFile) create(ctx context.Context) error {
 	if f.lock.Marked() || exists(f.path+"-wal") {
-		return refuse(f.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock and %s-wal", f.path, f.path)
+		return refuse(f.path, "the file is missing, although there was a database here before. Put it back, or restore a backup; to start with an empty one, delete %s-lock and %s-wal", f.path, f.path)
 	}
 	draft := f.path + ".new"
 	if err := removeAll(draft, draft+"-journal"); err != nil {
@@ -134,8 +134,8 @@ func (f *sqliteFile) size() (bytes int64, ok bool) {
 
 // logSize returns the size of the write-ahead log. SQLite overwrites the log from the beginning after a checkpoint has
 // copied all of it, which is only possible if no reader uses an older state. Our own readers are brief, but another
-// program can delay that indefinitely. Nothing waits for it. Until then the log grows, and afterwards it is truncated
-// to journal_size_limit.
+// program can delay that indefinitely. No operation waits for that. Until then the log grows, and afterwards it is
+// truncated to journal_size_limit.
 func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	info, err := os.Stat(f.path + "-wal")
 	if err != nil {
@@ -144,8 +144,8 @@ func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// build creates a complete, empty database, which is durable when build returns. No other program knows the draft
-// before, so it is flushed only once, at the end.
+// build creates a complete, empty database, which is durable when build returns. No other program can know the draft
+// before that, so it is flushed only once, at the end.
 func build(ctx context.Context, draft string) error {
 	if err := fill(ctx, draft); err != nil {
 		return err
@@ -176,7 +176,7 @@ func fill(ctx context.Context, draft string) error {
 // checkHeader checks the first 100 bytes ("Database File Format", section 1.3).
 func checkHeader(path string, f io.Reader, size int64) error {
 	if size == 0 {
-		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start again", path)
+		return refuse(path, "the file is empty. Restore a backup, or delete it together with %s-lock to start with an empty one", path)
 	}
 	var h [100]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:16]) != "SQLite format 3\x00" {
@@ -216,14 +216,14 @@ func checkTables(ctx context.Context, path string, pool *sql.DB) error {
 }
 
 func readOnly(path string) error {
-	return refuse(path, "the file is read-only for this user. Make it and its folder writable, or set database to another path")
+	return refuse(path, "this user cannot write to the file. Make it and its folder writable, or set database to another path")
 }
 
 func unreadable(path string, err error) error {
 	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
-		return caused(err, mapping.StorageFull, CodeStorageFull, "database "+path+": its disk is full, and there is no room for the files beside it that SQLite needs to read it. Nothing is lost; free some space and start again")
+		return caused(err, mapping.StorageFull, CodeStorageFull, "database "+path+": its disk is full, and there is no room for the files next to it that SQLite needs to read it. Nothing is lost; free some space and start again")
 	}
-	return caused(err, "unavailable", CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may save what is left")
+	return caused(err, "unavailable", CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may recover the remaining data")
 }
 
 func exists(path string) bool {

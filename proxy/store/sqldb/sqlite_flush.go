@@ -16,12 +16,12 @@ import (
 type flushes struct {
 	log     string       // path of SQLite's write-ahead log; "" disables flushing
 	begun   atomic.Int64 // commits; each is counted before it can be seen
-	over    atomic.Int64 // how many of them have ended
-	flushed atomic.Int64 // how many of them are on disk or failed
+	over    atomic.Int64 // number of them that have ended
+	flushed atomic.Int64 // number of them that are on disk or failed
 
 	mu     sync.Mutex // held during a flush
 	file   *os.File
-	failed error // why nothing is flushed any more; see sync
+	failed error // why flushing has stopped; see sync
 }
 
 // start enables flushing of the log of the database at path. The log of an earlier process counts as not flushed.
@@ -62,8 +62,8 @@ func (f *flushes) flush(commit int64) error {
 	return nil
 }
 
-// sync flushes the log. After a failure nothing is flushed any more: the kernel reports an error once, and the next
-// fsync would succeed although dirty pages have been dropped.
+// sync flushes the log. After a failure it never flushes again: the kernel reports an error once, and the next fsync
+// would succeed although dirty pages have been dropped.
 func (f *flushes) sync() (err error) {
 	if f.file == nil {
 		if f.file, err = os.OpenFile(f.log, os.O_RDWR, 0); err != nil {

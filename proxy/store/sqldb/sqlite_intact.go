@@ -22,7 +22,7 @@ func (f *sqliteFile) present() error {
 	if err == nil && os.SameFile(info, f.opened) {
 		return nil
 	}
-	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
+	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start the bridge again")
 }
 
 // intact checks, at the start of a write transaction, whether the file was truncated or the log removed. During the
@@ -45,7 +45,7 @@ func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 			return false, err
 		}
 		if least := min(known, pages*page); size < least {
-			return true, refuse(f.path, "the file was cut short while in use: %d of %d bytes are left. Nothing more is written. Stop the bridge and restore a backup", size, least)
+			return true, refuse(f.path, "the file was truncated while in use: %d of %d bytes are left. Writing has stopped. Stop the bridge and restore a backup", size, least)
 		}
 	}
 	f.seen.size.Store(size)
@@ -64,7 +64,7 @@ func (f *sqliteFile) logIntact() error {
 	case known == nil || err == nil && os.SameFile(info, *known):
 		return nil
 	}
-	return refuse(f.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", f.path)
+	return refuse(f.path, "%s-wal was moved or deleted while in use, and a crash would now lose its contents. Stop the bridge with SIGTERM, which moves all of them into the file, and start it again", f.path)
 }
 
 // suspicious reports whether a write transaction might find the files damaged.

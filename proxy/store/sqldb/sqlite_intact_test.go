@@ -12,9 +12,9 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// TestFileCutShortInUse checks that a truncated file is noticed at the next write, or at the next readiness check if
+// TestFileTruncatedInUse checks that a truncated file is noticed at the next write, or at the next readiness check if
 // nothing is written, even if no lost page is read (D3).
-func TestFileCutShortInUse(t *testing.T) {
+func TestFileTruncatedInUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, left := range map[string]func(size int64) int64{
@@ -34,12 +34,12 @@ func TestFileCutShortInUse(t *testing.T) {
 					return os.Truncate(path, left(info.Size()))
 				})
 				if asks {
-					if err := s.Ping(ctx); err == nil || !strings.Contains(err.Error(), "cut short") {
+					if err := s.Ping(ctx); err == nil || !strings.Contains(err.Error(), "truncated") {
 						t.Errorf("readiness check: %v", err)
 					}
 				}
 				err := s.Write(ctx, note("after", nil))
-				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable || !strings.Contains(e.Message, "cut short") {
+				if e := mapping.Classify(err); e.Class != mapping.Unavailable || e.Code != CodeUnavailable || !strings.Contains(e.Message, "truncated") {
 					t.Errorf("a write: %v", err)
 				}
 				if err := s.Ping(ctx); err == nil {
@@ -50,9 +50,9 @@ func TestFileCutShortInUse(t *testing.T) {
 	}
 }
 
-// TestLogTakenAwayInUse checks that a missing write-ahead log is noticed. Without it, the file lacks the latest
+// TestLogRemovedInUse checks that a missing write-ahead log is noticed. Without the log, the file lacks the latest
 // acknowledged data after a crash (D3).
-func TestLogTakenAwayInUse(t *testing.T) {
+func TestLogRemovedInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	if err := s.Write(ctx, note("before", nil)); err != nil {
@@ -82,7 +82,7 @@ func TestLogTakenAwayInUse(t *testing.T) {
 }
 
 // Space freed by another program's VACUUM is not damage.
-func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
+func TestFileShrunkByAnotherProgram(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	for i := range 100 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// renewLease records that this process is alive. No other process could take what it holds.
+// renewLease records that this process is alive. No other process can take its runs.
 func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
 	return false, d.write(ctx, true, func(t *Tx) error {
 		_, err := t.Exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,
@@ -14,8 +14,8 @@ func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) (freed bool,
 	})
 }
 
-// recoverOrphans releases what all other processes hold. They are dead, since this one holds the file's lock. This
-// process may already hold something, because on a full disk recovery waits until there is space.
+// recoverOrphans releases everything that other processes hold. They are dead, since this one has the file's lock. This
+// process may already hold rows itself, because on a full disk recovery waits until there is space.
 func (d *sqlite) recoverOrphans(ctx context.Context) error {
 	return d.write(ctx, false, func(t *Tx) error {
 		if err := d.holdings.FreeOthers(t, d.owner); err != nil {
@@ -26,5 +26,5 @@ func (d *sqlite) recoverOrphans(ctx context.Context) error {
 	})
 }
 
-// endLease does nothing. The next process releases what this one holds when it starts.
+// endLease does nothing. The next process releases everything that this one holds when it starts.
 func (d *sqlite) endLease(context.Context) error { return nil }

@@ -16,7 +16,7 @@ func lockDatabase(path string) (*filelock.Lock, error) {
 	case errors.Is(err, filelock.ErrLocked):
 		return nil, inUse(path)
 	case errors.Is(err, filelock.ErrUnlocked):
-		return nil, refuse(path, "%s-lock cannot be locked (%v), so that nothing would keep a second process away. Some network file systems have no locks; set database to a path on a local disk", path, err)
+		return nil, refuse(path, "%s-lock cannot be locked (%v), so a second process could use the database at the same time. Some network file systems have no locks; set database to a path on a local disk", path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, noFolder(path, filepath.Dir(path))
 	case errors.Is(err, fs.ErrPermission):
@@ -36,7 +36,7 @@ func holdDatabase(lock *filelock.Lock, path string) error {
 	case errors.Is(err, filelock.ErrLocked):
 		return inUse(path)
 	case errors.As(err, &names):
-		return refuse(path, "the file has %d names (hard links), and SQLite keeps what it has not moved into the file yet beside one of them only. Delete the other names, or use a copy: with no bridge running, cp %s COPY, and set database to that", names, path)
+		return refuse(path, "the file has %d names (hard links), but SQLite keeps its latest changes in a log next to only one of them. Delete the other names, or use a copy: with no bridge running, cp %s COPY, and set database to that", names, path)
 	case errors.Is(err, fs.ErrPermission):
 		return readOnly(path)
 	}
@@ -44,11 +44,11 @@ func holdDatabase(lock *filelock.Lock, path string) error {
 }
 
 func inUse(path string) error {
-	return refuse(path, "another process is using it. Stop that one first, or give this one a database of its own")
+	return refuse(path, "another process is using it. Stop that one first, or use a separate database")
 }
 
 func noFolder(path, folder string) error {
-	return refuse(path, "the folder %s does not exist. Make it, or set database to another path", folder)
+	return refuse(path, "the folder %s does not exist. Create it, or set database to another path", folder)
 }
 
 // Abandoned reports whether the SQLite database at path has been used and no process uses it now.

@@ -22,12 +22,12 @@ func realPath(path string) (string, error) {
 	case err == nil:
 		return real, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", refuse(path, "the file's path cannot be followed: %v. Let the user that runs the bridge into its folders, or set database to another path", err)
+		return "", refuse(path, "the file's path cannot be followed: %v. Give the user that runs the bridge access to its folders, or set database to another path", err)
 	}
 	return futurePath(path)
 }
 
-// futurePath is realPath for a file that does not exist.
+// futurePath is like realPath, for a file that does not exist yet.
 func futurePath(path string) (string, error) {
 	at := path
 	for range linksMost {
@@ -36,7 +36,7 @@ func futurePath(path string) (string, error) {
 			return "", noFolder(path, filepath.Dir(at))
 		}
 		if err != nil {
-			return "", refuse(path, "the file's path cannot be followed: %v. Let the user that runs the bridge into its folders, or set database to another path", err)
+			return "", refuse(path, "the file's path cannot be followed: %v. Give the user that runs the bridge access to its folders, or set database to another path", err)
 		}
 		at = filepath.Join(folder, filepath.Base(at))
 		target, err := os.Readlink(at)
@@ -48,5 +48,5 @@ func futurePath(path string) (string, error) {
 		}
 		at = target
 	}
-	return "", refuse(path, "the symbolic link leads to itself")
+	return "", refuse(path, "the symbolic link points to itself")
 }

@@ -95,8 +95,8 @@ func (x sqliteTx) until(text string, args []any, row func(scan func(...any) erro
 // shared returns false: only the writer changes the database.
 func (sqliteTx) shared() bool { return false }
 
-// bind binds the parameter $n to the nth argument. It goes by the parameter's name, because SQLite numbers parameters
-// in the order of their first use in the text.
+// bind binds the parameter $n to the nth argument. It uses the parameter's name, because SQLite numbers parameters in
+// the order of their first use in the text.
 func bind(st *sqlite3.Stmt, args []any) error {
 	if n := st.BindParamCount(); n != len(args) {
 		return fmt.Errorf("store: %d arguments for %d parameters", len(args), n)
@@ -167,7 +167,7 @@ func scanOne(st *sqlite3.Stmt, at int, dest any) error {
 	case bytesLike(v):
 		v.SetBytes(columnBytes(st, at, nil))
 	case st.ColumnIsNull(at):
-		return fmt.Errorf("NULL does not go into a %T", dest)
+		return fmt.Errorf("NULL cannot be scanned into a %T", dest)
 	case v.Kind() == reflect.String:
 		v.SetString(st.ColumnText(at))
 	case v.Kind() == reflect.Bool:
@@ -177,7 +177,7 @@ func scanOne(st *sqlite3.Stmt, at int, dest any) error {
 	case v.CanFloat():
 		v.SetFloat(st.ColumnFloat(at))
 	default:
-		return fmt.Errorf("nothing goes into a %s", v.Type())
+		return fmt.Errorf("cannot scan into a %s", v.Type())
 	}
 	return nil
 }

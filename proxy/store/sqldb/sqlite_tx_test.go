@@ -48,7 +48,7 @@ func TestValuesKeepTheirKind(t *testing.T) {
 	}
 }
 
-func TestValuesThatFitNowhereAreRefused(t *testing.T) {
+func TestUnsupportedValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for _, tt := range []struct {

@@ -46,14 +46,14 @@ type committer interface {
 	intact(conn *sqlite3.Conn) (lasting bool, err error)
 }
 
-// writer changes the database on one goroutine. It runs one transaction at a time, made of the operations waiting at
-// that moment. A failed operation does not affect the others.
+// writer changes the database on one goroutine. It runs one transaction at a time, which consists of the operations
+// waiting at that moment. A failed operation does not affect the others.
 type writer struct {
 	db      committer
 	conn    *sqlite3.Conn                            // used only by the goroutine
 	told    func(operations int, took time.Duration) // called after commits
-	failed  atomic.Pointer[error]                    // why no writes are accepted any more
-	refused atomic.Pointer[error]                    // why the last transaction was not written, if that may pass
+	failed  atomic.Pointer[error]                    // why no more writes are accepted
+	refused atomic.Pointer[error]                    // why the last transaction was not written, if the cause may be temporary
 
 	queue   chan *op
 	stopped chan struct{} // closed when the goroutine has ended
@@ -129,8 +129,8 @@ func (w *writer) work() {
 	for o := range w.queue {
 		if grouped {
 			// Let callers that the last commit has answered queue their next operation first. Four concurrent writers
-			// are about 1.5 times as fast this way, and 16 are 1.1 times as fast (BenchmarkWriters). Nothing waits for
-			// a timer.
+			// are about 1.5 times as fast this way, and 16 are 1.1 times as fast (BenchmarkWriters). There is no timer
+			// to wait for.
 			runtime.Gosched()
 		}
 		group, alone := w.gather(o)

@@ -117,7 +117,7 @@ func sameNames(a, b []string) bool {
 	return true
 }
 
-func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
+func TestFailingOperationDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	s, boom := fresh(t), errors.New("boom")
 	errs := group(t, s, note("a", nil), note("b", boom), note("c", nil), func(*Tx) error { panic("ouch") }, note("d", nil), note("a", nil))
@@ -130,7 +130,7 @@ func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 }
 
 // A failed operation does not make its neighbours run twice, whether or not it has written.
-func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
+func TestOtherOperationsOfAFailedGroupRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(*Tx) error{
 		"after a look": func(t *Tx) error {
@@ -177,7 +177,7 @@ func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	}
 }
 
-func TestCallerThatGivesUpInTimeLeavesNothing(t *testing.T) {
+func TestWithdrawnOperationWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -267,9 +267,9 @@ func TestClosedStoreRefuses(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsSaidAndPasses checks that a full disk is reported as storage_full, that reads continue, and that writes
+// TestFullDiskIsReportedUntilThereIsSpace checks that a full disk is reported as storage_full, that reads continue, and that writes
 // do once there is space (D1).
-func TestFullDiskIsSaidAndPasses(t *testing.T) {
+func TestFullDiskIsReportedUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	limit := func(pages int64) {
@@ -371,7 +371,7 @@ func TestFailedFlushEndsWriting(t *testing.T) {
 }
 
 // A panic in a read leaves its connection usable.
-func TestPanicOfAReadHarmsNoOther(t *testing.T) {
+func TestPanicOfAReadDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
 	for range readersMost {

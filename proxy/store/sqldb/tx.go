@@ -64,7 +64,7 @@ func (t *Tx) Each(text string, args []any, row func(scan func(...any) error) err
 	return t.Until(text, args, func(scan func(...any) error) (bool, error) { return true, row(scan) })
 }
 
-// Until is Each that stops when row returns false.
+// Until is like Each, but stops when row returns false.
 func (t *Tx) Until(text string, args []any, row func(scan func(...any) error) (more bool, err error)) error {
 	var columns func(...any) error
 	scan := func(dest ...any) error { return t.scanned(columns, dest) }

@@ -25,7 +25,7 @@ type Cluster struct {
 	t    testing.TB
 	bin  string // folder of the server's programs
 	dir  string // data and socket
-	as   string // user that the server runs as; "" for this one
+	as   string // user that runs the server; "" for the current one
 	port int
 }
 
@@ -195,7 +195,8 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Crash stops the server at once, like pg_ctl -m immediate. What it has not written to its log on disk is lost.
+// Crash stops the server at once, like pg_ctl -m immediate. Everything that it has not written to its log on disk is
+// lost.
 func (c *Cluster) Crash() {
 	c.t.Helper()
 	if err := c.ctl("stop", "-m", "immediate"); err != nil {
@@ -304,7 +305,7 @@ func (c *Cluster) await(what string, done func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatal("waited a minute until " + what)
+			c.t.Fatal("timed out waiting until " + what)
 		}
 	}
 }

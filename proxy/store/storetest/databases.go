@@ -26,7 +26,7 @@ func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) stri
 	Each(t, path, Schema, test)
 }
 
-// Each is Databases with other functions that create a file and a database on the server.
+// Each is like Databases, with other functions that create a file and a database on the server.
 func Each(t *testing.T, file, server func(testing.TB) string, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -67,13 +67,13 @@ func DSN(t testing.TB) string {
 	return Chosen(t, path, Schema)
 }
 
-// Chosen is DSN with other functions that create a file and a database on the server.
+// Chosen is like DSN, with other functions that create a file and a database on the server.
 func Chosen(t testing.TB, file, server func(testing.TB) string) string {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
 		return server(t)
 	}
-	t.Log("over a file of SQLite; " + Everywhere + "=postgres has this run over PostgreSQL")
+	t.Log("running on a SQLite file; set " + Everywhere + "=postgres to run on PostgreSQL")
 	return file(t)
 }
 
@@ -81,7 +81,7 @@ func Chosen(t testing.TB, file, server func(testing.TB) string) string {
 func File(t testing.TB) {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
-		t.Skip("about the file of SQLite; " + Everywhere + " is postgres")
+		t.Skip("needs a SQLite file; " + Everywhere + " is postgres")
 	}
 }
 

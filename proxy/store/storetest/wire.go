@@ -16,9 +16,9 @@ type Wire struct {
 	mu     sync.Mutex
 	lines  map[*line]struct{}
 	answer bool          // drop the next answer to a COMMIT and cut its connection
-	hold   int           // number of COMMITs still to be held back
+	hold   int           // number of COMMITs that are still to be held back
 	held   chan struct{} // closed when that many were held back
-	reply  chan struct{} // closed when the answer to a COMMIT was held back; nil if none is to be
+	reply  chan struct{} // closed when the response to a COMMIT was held back; nil if no response is to be held back
 	of     []byte        // data sent with that COMMIT
 	commit []byte        // name of the prepared statement COMMIT, once known
 	cuts   int
@@ -186,21 +186,21 @@ func (w *Wire) tell(c *line, b []byte) bool {
 	return false
 }
 
-// CutAnswer lets the next commit happen, but cuts the connection instead of forwarding the answer.
+// CutAnswer lets the next commit take place, but cuts the connection instead of forwarding the response.
 func (w *Wire) CutAnswer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answer = true
 }
 
-// Cuts returns how many answers were cut.
+// Cuts returns the number of responses that were cut.
 func (w *Wire) Cuts() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cuts
 }
 
-// Connections returns how many connections have been made.
+// Connections returns the number of connections made so far.
 func (w *Wire) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -243,7 +243,7 @@ func (w *Wire) HangUp() <-chan struct{} {
 	return over
 }
 
-// HoldAnswer lets the next commit happen that is sent together with of, and holds back its answer. The channel is
+// HoldAnswer lets the next commit that is sent together with of take place, and holds back its response. The channel is
 // closed when that has happened.
 func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	w.mu.Lock()
@@ -252,7 +252,7 @@ func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	return w.reply
 }
 
-// Deliver forwards what was held back and everything after it.
+// Deliver forwards everything that was held back, and everything after it.
 func (w *Wire) Deliver() {
 	for _, c := range w.all() {
 		c.deliver()

@@ -1,13 +1,13 @@
-// Package tables contains what the SQL of package store has in common with that of packages item and artifact, which
-// store imports: the scope of visible rows, the keys and locks of threads' rows, and the storage quotas. Package limit
-// provides the quotas. Operations of a single kind of object do not belong here. Start reading at Scope and Quotas.
+// Package tables contains the code that package store shares with packages item and artifact, which it imports: the
+// scope of visible rows, the keys and locks of threads' rows, and the storage quotas. Package limit provides the
+// quotas. Operations of a single kind of object do not belong here. Start reading at Scope and Quotas.
 //
 // # Scope
 //
 // A Scope describes, as conditions of statements, the rows that the caller of an operation can see: the tenant of the
 // principal, the agents it may use, and whether it sees only its own rows. Every operation that finds a row by an
-// external id uses it, so that neither a face nor the service can forget it. A row that is out of sight is reported as
-// not found (404).
+// external id uses it, so that neither a face nor the service can forget it. A row outside the scope is reported as not
+// found (404).
 //
 //   - A thread belongs to each agent that a run or a task of it was created for, and to the one that its metadata
 //     named as graph_id at its creation (threads.agents). These remain when the runs are deleted. A copy belongs to
@@ -30,8 +30,8 @@
 //
 // # Quotas
 //
-// Quotas counts what keys and tenants keep in the database, and refuses additions beyond a quota, in the transaction of
-// the addition. Deletions are never refused.
+// Quotas counts the objects that keys and tenants keep in the database, and refuses additions beyond a quota, in the
+// transaction of the addition. Deletions are never refused.
 //
 // A quota has a row with a count that is never lower than the actual number. Additions raise it. Deletions, which
 // happen in many ways, do not change it. Only if the count would exceed the quota are the rows counted, with that row

@@ -15,7 +15,7 @@ func NotFound(err error, code, noun, id string) error {
 	return err
 }
 
-// NoThread is NotFound for a thread.
+// NoThread is like NotFound, for a thread.
 func NoThread(err error, id string) error {
 	return NotFound(err, mapping.CodeThreadNotFound, "thread", id)
 }

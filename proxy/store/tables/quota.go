@@ -22,7 +22,7 @@ const (
 	QuotaOfTenant = "tenant"
 )
 
-// Quota limits how much of something a key or a tenant may keep.
+// Quota limits the number of objects or bytes that a key or a tenant may keep.
 type Quota struct {
 	Of, Name string // OfKey or OfTenant, and its name
 	Most     int64
@@ -115,7 +115,7 @@ var quotaNouns = map[string][2]string{
 
 func (k *Quotas) refuse(limit string, q Quota) error {
 	k.refused(limit, q.Of)
-	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and this would be more. %s, or have the quota raised; to wait does not help.",
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and this would exceed that. %s, or ask for a higher quota; waiting does not help.",
 		whose(q), q.Name, q.Most, quotaNouns[limit][0], q.Place, quotaNouns[limit][1])
 	e.Wait = mapping.NoWait
 	return e
@@ -124,7 +124,7 @@ func (k *Quotas) refuse(limit string, q Quota) error {
 // refuseUncounted refuses at a quota that was full at the last count. Deletions since then may have made room.
 func (k *Quotas) refuseUncounted(limit string, q Quota, wait time.Duration) error {
 	k.refused(limit, q.Of)
-	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had as many when they were last counted, which takes long. %s, or have the quota raised; they are counted again in %s.",
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had that many at the last count, which takes a while. %s, or ask for a higher quota; they are counted again in %s.",
 		whose(q), q.Name, q.Most, quotaNouns[limit][0], q.Place, quotaNouns[limit][1], wait.Round(time.Millisecond))
 	e.Wait = wait
 	return e

@@ -11,8 +11,8 @@ func withOwner(text, narrow string) string { return strings.Replace(text, "{of}"
 // longCount is the longest count that is repeated at every refusal. Tests change it.
 var longCount = 5 * time.Millisecond
 
-// recountRest bounds the time that counting takes: after a long count, the quota is not counted again for this many
-// times as long. A client that keeps asking at a full quota takes at most a twentieth of the writer's time.
+// recountRest limits the share of time spent on counting. After a long count, the quota is not counted again for this
+// many times as long. A client that keeps retrying at a full quota takes at most a twentieth of the writer's time.
 const recountRest = 20
 
 // fullness remembers the quotas that were recently full and are slow to count.
@@ -32,7 +32,7 @@ func (f *fullness) note(row string, took time.Duration) {
 	f.until[row] = time.Now().Add(recountRest * took)
 }
 
-// wait returns how long the row must not be counted again, or 0 if it may be counted now.
+// wait returns the time for which the row must not be counted again, or 0 if it may be counted now.
 func (f *fullness) wait(row string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // While the quota is not recounted, refusals say when it will be, since deletions may have made room.
-func TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal(t *testing.T) {
+func TestSlowFullQuotaIsNotCountedAtEachRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFullness()

@@ -161,7 +161,7 @@ func TestQuotasOfManyAtOnce(t *testing.T) {
 }
 
 // Objects added while there was no quota are included in the next count.
-func TestQuotasOfWhatWasNotCounted(t *testing.T) {
+func TestQuotasOfUncountedRows(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for limit, way := range kept {

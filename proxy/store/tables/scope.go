@@ -11,7 +11,7 @@ import (
 // Scope describes what the caller of an operation can see: the rows of its tenant. If it has agents, these are limited
 // to the threads whose agents are all among them, with everything that belongs to such a thread. A thread that no agent
 // has worked on is visible to the key that created it. If own is set, they are further limited to what the principal
-// created itself. Every operation that finds a row by an external id uses a scope, so that rows out of sight are not
+// created itself. Every operation that finds a row by an external id uses a scope, so that rows outside it are not
 // found.
 type Scope struct {
 	Tenant string

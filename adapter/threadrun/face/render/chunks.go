@@ -6,12 +6,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// stop is the reason with which a message ends, as in OpenAI's API.
+// stop is the finish reason of a message, as in OpenAI's API.
 const stop = "stop"
 
 // chunksOf splits a whole message into chunks like those that LangGraph's servers stream and clients join by id.
-// CopilotKit's adapter only considers an agent's message complete after an empty chunk with the reason "stop", and
-// reads the name and the arguments of a tool call from two chunks. Other messages are one unchanged chunk.
+// CopilotKit's adapter needs this: it only considers an agent's message complete after an empty chunk with the reason
+// "stop", and reads the name and the arguments of a tool call from two chunks. Messages of other types become one
+// unchanged chunk.
 func chunksOf(m json.RawMessage) []json.RawMessage {
 	if rawjson.GetText(m, "type") != "ai" {
 		return []json.RawMessage{m}

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file creates the contents of frames. Frames about an agent's inner life (tasks, checkpoints, debug, events) are
-// created for task/step agents, which have none: the bridge presents them as a graph of one node, run once per step.
+// This file creates the contents of frames. Task/step agents do not report tasks, checkpoints, debug frames and events,
+// so these are created for them: the bridge presents such an agent as a graph of one node that runs once per step.
 
-// content is an event of a run in the form in which frames contain it.
+// content renders an event of a run for frames.
 type content struct {
 	Ref adapter.RunRef // of the run
 	e   *state.Entry
@@ -53,10 +53,10 @@ func (c *content) checkpointMetadata(e *rawjson.Writer) {
 	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Ref.ThreadID).Key("parents").Literal("{}").Close('}')
 }
 
-// taskID returns the id of the state task that ran: it was named in the checkpoint before this one.
+// taskID returns the id of the state task that ran, which the previous checkpoint announced.
 func (c *content) taskID() string { return mapping.StateTaskID(c.point().Parent) }
 
-// task returns a task that starts: the state before it is its input.
+// task returns a task at its start. Its input is the state before it.
 func (c *content) task() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node)
@@ -65,7 +65,7 @@ func (c *content) task() []byte {
 	return e.Bytes
 }
 
-// taskResult returns the same task when it is done.
+// taskResult returns the same task at its end.
 func (c *content) taskResult() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node).Key("error")
@@ -119,8 +119,8 @@ func (c *content) data() []byte { return c.e.Data }
 
 func (c *content) values() []byte { return c.e.After.JSON() }
 
-// updates returns {node: delta}. Data of several nodes that ran in one step already is that object; their names are
-// joined by "+".
+// updates returns {node: delta}. If several nodes ran in one step, the data already is that object, and the node's name
+// is theirs joined with "+".
 func (c *content) updates() []byte {
 	node := c.e.Head.Node
 	if strings.Contains(node, "+") && joinedKeys(c.e.Data) == node {

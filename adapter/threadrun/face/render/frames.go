@@ -13,11 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// An event renders to a fixed set of frames, each in its own slot. A frame's id is `<seq>.<slot>`. It is the same for
-// every reader and on every replay, whatever modes the reader requested. Slots are counted by kind of event, in the
-// order in which frames are sent. They are part of the protocol: ids that clients hold must keep their meaning, so
-// slots are added but never renumbered. (Earlier versions created one frame for a step's message, with the frames after
-// it at updateEventEnd … updateAskValues. A reader that returns with such an id gets those frames again.)
+// An event renders to a fixed set of frames, each in its own slot. The id of a frame is `<seq>.<slot>`. It is the same
+// for every reader, for all modes and on every replay. Slots are numbered for each kind of event, in the order in which
+// frames are sent. They are part of the protocol: clients hold ids, so slots may be added but never renumbered.
+// (Earlier versions created one frame for a step's message, and the following frames had the slots updateEventEnd …
+// updateAskValues. A reader that returns with such an id gets those frames again.)
 const (
 	startedMetadata = 0
 	startedEvent    = 1
@@ -45,8 +45,8 @@ const (
 	updateValues     = 12
 	updateAsk        = 13
 	updateAskValues  = 14
-	updateMoreTuples = 64  // second and further chunks of the messages of one update; messages of inner graphs
-	updateBehind     = 128 // added to the slots after the messages that the bridge creates itself
+	updateMoreTuples = 64  // further chunks of the messages of one update; messages of inner graphs
+	updateBehind     = 128 // added to the slots after the messages if the bridge creates the chunks
 
 	askUpdates = 0
 	askValues  = 1
@@ -90,7 +90,7 @@ var modeOf = map[string]Modes{
 	"checkpoints": modeCheckpoints, "tools": modeTools,
 }
 
-// ModesOf converts names, which must be valid, to a set. Without names it is values.
+// ModesOf converts names, which must be valid, to a set. Without names, the set is values.
 func ModesOf(names []string) Modes {
 	set := Always
 	for _, n := range names {
@@ -102,26 +102,26 @@ func ModesOf(names []string) Modes {
 	return set
 }
 
-// View is one reader's view of one run. It does not hold the run, whose request may be large. Not safe for concurrent
-// use.
+// View is one reader's view of one run. It holds no reference to the run, whose request may be large. Not safe for
+// concurrent use.
 type View struct {
 	content
 	Agent     string
-	Exposes   mapping.Exposure // of the agent: for an opaque one, frames of the inner life are created here
+	Exposes   mapping.Exposure // of the agent; frames that an opaque agent does not report are created here
 	After     adapter.Cursor   // the reader has everything up to here
 	modes     Modes
 	subgraphs bool
 	within    map[string]bool // the requested namespaces, with parts joined by "|"; nil: all
 	partials  *partials       // set with modeMessages
-	deep      bool            // the run only has frames of inner graphs because of their tokens (rule.InnerTokens)
-	inner     innerMessages   // set with modeTuple in such a run; nil: nothing needs to be completed
-	events    bool            // frames of the mode events contain tokens of inner graphs (rule.EventTokens)
+	deep      bool            // frames of inner graphs were only requested for their tokens (rule.InnerTokens)
+	inner     innerMessages   // set with modeTuple if deep; nil: nothing needs to be completed
+	events    bool            // the mode events contains tokens of inner graphs (rule.EventTokens)
 
 	outline outline // replaces emit; nil: none
 	emit    func(frame []byte)
 }
 
-// NewView returns a reader's view of a run: the frames of set after a position.
+// NewView returns a view of a run with the frames of the modes in set after a position.
 func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	v := &View{content: content{Ref: adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}}, Agent: run.Agent, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
@@ -134,8 +134,8 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	return v
 }
 
-// Within limits the reader to the frames of these namespaces, each without nested ones. "" is the root. Without
-// namespaces it gets all frames.
+// Within limits the reader to frames of these namespaces, not including nested ones. "" is the root. Without
+// namespaces, the reader gets all frames.
 func (v *View) Within(namespaces []string) {
 	if len(namespaces) == 0 {
 		return
@@ -152,7 +152,7 @@ func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 // AsksForTokens reports whether Recall must be called with the tokens before the reader's first event.
 func (v *View) AsksForTokens() bool { return v.partials != nil || v.inner != nil }
 
-// Recall processes an event before the reader's first one, which may be a token. The reader gets no frame of it.
+// Recall processes an event before the reader's first one, because it may be a token. It sends no frame.
 func (v *View) Recall(e *state.Entry) {
 	switch {
 	case e.Kind == mapping.KindDelta:
@@ -166,7 +166,7 @@ func (v *View) Recall(e *state.Entry) {
 	}
 }
 
-// Frames calls emit with each frame of an event that this reader wants, in order. The bytes are shared between readers
+// Frames calls emit, in order, with each frame of an event that this reader wants. The bytes are shared between readers
 // and must not be changed.
 func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	v.e, v.emit = e, emit
@@ -205,7 +205,7 @@ func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
 	v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
 }
 
-// passing is frame without keeping the encoding.
+// passing is like frame but does not keep the encoding.
 func (v *View) passing(slot int, mode Modes, name string, data func() []byte) {
 	if v.wants(slot, mode) {
 		v.emit(v.encode(slot, name, data))
@@ -232,7 +232,7 @@ func (v *View) id(slot int) string {
 	return strconv.FormatInt(v.e.Seq, 10) + "." + strconv.Itoa(slot)
 }
 
-// valuesFrame is frame for the state, which is not joined into one text.
+// valuesFrame is like frame for the state, which is written in pieces.
 func (v *View) valuesFrame(slot int) {
 	if !v.wants(slot, modeValues) {
 		return
@@ -247,7 +247,7 @@ func (v *View) valuesFrame(slot int) {
 	v.emit(v.e.Encoded(slotKey(slot), encode))
 }
 
-// nameWithin returns the name of a nested graph's frames: mode|outer|inner. Frames of the mode messages keep their
+// nameWithin returns the name of a frame of a nested graph: mode|outer|inner. Frames of the mode messages keep their
 // name: servers distinguish messages only by id, and clients look for the plain names.
 func nameWithin(name string, ns []string) string {
 	if len(ns) == 0 || strings.HasPrefix(name, "messages/") {
@@ -256,7 +256,7 @@ func nameWithin(name string, ns []string) string {
 	return name + "|" + strings.Join(ns, "|")
 }
 
-// slotKeys saves one allocation per frame.
+// slotKeys is computed in advance to save an allocation per frame.
 var slotKeys = func() (keys [updateBehind + 16]string) {
 	for i := range keys {
 		keys[i] = "threadrun/" + strconv.Itoa(i)
@@ -271,8 +271,8 @@ func slotKey(slot int) string {
 	return "threadrun/" + strconv.Itoa(slot)
 }
 
-// started handles the first event of a run, which begins its stream. A further attempt of a failed run does not begin
-// it again.
+// started handles the first event of a run, which begins its stream. A retry of a failed attempt does not begin it
+// again.
 func (v *View) started() {
 	if v.e.Head.Attempt > 1 {
 		return
@@ -294,8 +294,8 @@ func (v *View) input() {
 	v.valuesFrame(inputValues)
 }
 
-// update handles one node's output. For an opaque agent the frames of messages and values are created here. An agent
-// that reports its state has separate events for them.
+// update handles one node's output. For an opaque agent, frames of messages and values are created here. An agent that
+// reports its state has separate events for them.
 func (v *View) update() {
 	if !v.e.Head.Reduce {
 		v.frame(updateUpdates, modeUpdates, "updates", v.updates)
@@ -319,8 +319,8 @@ func (v *View) behind(slot int) int {
 	return slot
 }
 
-// custom handles output written by a graph. Like servers do, it sends output of an inner graph at the root to readers
-// without subgraphs.
+// custom handles output written by a graph. Like LangGraph's servers, it sends output of an inner graph at the root to
+// readers without subgraphs.
 func (v *View) custom() {
 	if v.subgraphs || len(v.e.Head.NS) == 0 {
 		v.frame(chunkFrame, modeCustom, "custom", v.data)
@@ -358,9 +358,9 @@ func (v *View) interrupt(updates, values int) {
 	v.frame(values, modeValues, "values", ask)
 }
 
-// chunk passes on an upstream frame. messages/* are created from the tokens here, in the same way for every reader; the
-// agent's own frames would double the text. A frame whose name is not a mode is sent to every reader, as by the agent's
-// server.
+// chunk passes on an upstream frame. The agent's own messages/* frames are dropped, because these frames are created
+// from the tokens for every reader. A frame whose name is not a mode is sent to every reader, as LangGraph's servers
+// do.
 func (v *View) chunk() {
 	name := v.e.Head.Name
 	base, _, _ := strings.Cut(name, "/")
@@ -400,8 +400,8 @@ func (v *View) end() {
 	}
 }
 
-// FaultObject returns {error, message, code}: the data of an error frame, and of __error__ in the answer of a wait.
-// error is the agent's own name of the error, as LangGraph's servers have it. If the agent gave none, it is the code.
+// FaultObject returns {error, message, code}, which is the data of an error frame and of __error__ in the response to a
+// wait. error is the agent's name for the error, as on LangGraph's servers, or the code if the agent gave no name.
 func FaultObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("error").Text(cmp.Or(f.Name, f.Code)).Key("message").Text(f.Message).Key("code").Text(f.Code).Close('}')

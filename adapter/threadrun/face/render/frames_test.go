@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// namesOf are the names of the frames that a reader with some modes gets of events.
+// namesOf returns the names of the frames that a reader with the given modes gets for events.
 func namesOf(run mapping.Run, modes []string, events ...mapping.Event) (names []string) {
 	v := NewView(&run, ModesOf(modes), adapter.Cursor{K: -1})
 	fold, _ := state.NewFold(nil)
@@ -26,8 +26,8 @@ func namesOf(run mapping.Run, modes []string, events ...mapping.Event) (names []
 	return names
 }
 
-// A frame whose name is no mode of ours comes to every reader, as it does from the agent's server; one of a mode comes
-// to those who asked for that.
+// A frame whose name is not a mode is sent to every reader, as by the agent's server. A frame of a mode is sent to
+// readers that requested the mode.
 func TestFramesOfOtherNamesAreHandedOn(t *testing.T) {
 	t.Parallel()
 	frame := func(name string, ns ...string) mapping.Event {
@@ -49,9 +49,9 @@ func TestFramesOfOtherNamesAreHandedOn(t *testing.T) {
 	}
 }
 
-// A reader of the mode messages without subgraphs has the tokens of inner graphs, too. For one of messages-tuple they
-// are no frames: it gets such a message whole with the output of the outer node, as from a server. What a graph within
-// writes is at the root.
+// A reader of the mode messages without subgraphs also gets the tokens of inner graphs. A reader of messages-tuple gets
+// such a message whole with the output of the outer node, as from LangGraph's server. Custom output of inner graphs
+// appears at the root.
 func TestTokensOfInnerGraphsWithoutSubgraphs(t *testing.T) {
 	t.Parallel()
 	token := func(id, text string, ns ...string) mapping.Event {
@@ -103,9 +103,9 @@ func TestTokensOfInnerGraphsWithoutSubgraphs(t *testing.T) {
 	}
 }
 
-// TestTokensOfInnerGraphsInEvents checks that a reader of the modes messages and events gets the tokens of inner graphs,
-// which are in the events, once: the whole message that follows is no token, and tokens of the outermost graph come in
-// both ways. A late reader has the text so far.
+// TestTokensOfInnerGraphsInEvents checks that a reader of the modes messages and events gets the tokens of inner graphs
+// once. They arrive in events frames. The whole message that follows is not a token, and tokens of the outermost graph
+// arrive in both ways. A late reader gets the text so far.
 func TestTokensOfInnerGraphsInEvents(t *testing.T) {
 	t.Parallel()
 	event := func(id, text, ns, tags string) mapping.Event {
@@ -127,7 +127,7 @@ func TestTokensOfInnerGraphsInEvents(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := namesOf(run("events"), []string{"events"}, events...); len(got) != 5 {
-		t.Errorf("without the mode messages: %s, want the events alone", got)
+		t.Errorf("without the mode messages: %s, want only the events", got)
 	}
 	late := NewView(new(run("messages", "events")), ModesOf([]string{"messages"}), adapter.Cursor{Seq: 1, K: -1})
 	fold, _ := state.NewFold(nil)

@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// In the mode messages-tuple, a reader without subgraphs gets whole messages of inner graphs, with the output of the
-// node around them. If a server is asked for the frames of inner graphs, because their tokens are needed in the mode
-// messages, it sends those tokens instead of the whole messages. The whole messages are then created here.
+// In the mode messages-tuple, a reader without subgraphs gets whole messages of inner graphs together with the output
+// of the enclosing node. If the frames of inner graphs are requested from a server because the mode messages needs
+// their tokens, the server sends the tokens instead of the whole messages. This file then creates the whole messages.
 
-// innerMessages are the messages that inner graphs have streamed, by id, with the metadata of their first chunks. Those
-// that the reader already has are nil.
+// innerMessages maps the ids of messages that inner graphs have streamed to the metadata of their first chunks. The
+// value is nil if the reader already has the message.
 type innerMessages map[string]json.RawMessage
 
 // add records the message of a token.
@@ -32,7 +32,7 @@ func (m innerMessages) add(e *state.Entry) {
 	}
 }
 
-// innerMessages sends those messages of an output that inner graphs have streamed.
+// innerMessages sends the messages in a node's output that inner graphs have streamed.
 func (v *View) innerMessages() {
 	if v.inner == nil || len(v.e.Head.NS) > 0 {
 		return
@@ -55,7 +55,7 @@ func (v *View) innerMessages() {
 	}
 }
 
-// outerMetadata returns the metadata of a node's message, based on that of a chunk from within the node.
+// outerMetadata derives the metadata of a node's message from the metadata of a chunk within the node.
 func outerMetadata(inner json.RawMessage, node string) json.RawMessage {
 	set := []rawjson.Member{{Name: "langgraph_node", Value: rawjson.Quote(node)}, {Name: "langgraph_step"}, {Name: "langgraph_path"}, {Name: "langgraph_triggers"}}
 	for _, name := range []string{"langgraph_checkpoint_ns", "checkpoint_ns"} {

@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file creates the frames of messages: `messages` with [chunk, metadata] in the mode messages-tuple;
+// This file creates the frames of messages: `messages` with [chunk, metadata] in the mode messages-tuple, and
 // messages/metadata, messages/partial and messages/complete in the mode messages. Clients concatenate chunks with the
-// same id, so a text is sent once: as tokens or whole, never both.
+// same id, so a text is sent either as tokens or whole, never both.
 
 // delta handles a token of a thread/run agent.
 func (v *View) delta() {
@@ -35,7 +35,7 @@ func (v *View) deltaPartials(id string, first bool) {
 	v.partial(deltaPartial, id)
 }
 
-// hasInnerToken reports whether the reader needs the token of an inner graph from an event.
+// hasInnerToken reports whether an event has a token of an inner graph that the reader needs.
 func (v *View) hasInnerToken(e *state.Entry) bool {
 	return v.events && v.partials != nil && e.Kind == mapping.KindChunk && e.Head.Name == "events"
 }
@@ -58,7 +58,7 @@ func (v *View) innerToken() {
 
 // partial sends a message with the tokens so far.
 func (v *View) partial(slot int, id string) {
-	// Each frame holds the whole text so far: keeping all would take memory quadratic in the text's length.
+	// Each frame has the whole text so far. Keeping all frames would take memory quadratic in the length of the text.
 	v.passing(slot, modeMessages, "messages/partial", func() []byte {
 		var e rawjson.Writer
 		e.Open('[').Raw(v.partials.message(id), "null").Close(']')
@@ -85,7 +85,7 @@ func metadataObject(id string, metadata json.RawMessage) []byte {
 	return e.Bytes
 }
 
-// updateMessages sends the messages of a step whole. The human message of a run only appears in values.
+// updateMessages sends the whole messages of a step. The human message of a run only appears in values.
 func (v *View) updateMessages() {
 	if v.modes&(modeMessages|modeTuple) == 0 {
 		return
@@ -131,7 +131,7 @@ func listOf(messages []json.RawMessage) []byte {
 	return e.Bytes
 }
 
-// spoken returns the messages of a delta that are not a person's.
+// spoken returns the messages of a delta except human ones.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
 	for _, m := range rawjson.ElementsOf(rawjson.Get(delta, "messages")) {
@@ -154,7 +154,7 @@ func (v *View) stateMessages() {
 	}
 }
 
-// newMessages returns the messages after the common beginning of both states.
+// newMessages returns the messages of after that follow the common beginning of both states.
 func newMessages(before, after *state.Fold) []json.RawMessage {
 	old, now := before.Messages(), after.Messages()
 	n := 0

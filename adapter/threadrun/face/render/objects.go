@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file writes the dialect's objects. If the Agent Protocol and LangGraph Server differ in the same place, it
-// writes the union of both: clients of either find their keys and ignore the rest. No key of an Agent Protocol object
-// is null, because its schemas do not allow that anywhere.
+// This file writes the dialect's objects. If an object differs between the Agent Protocol and LangGraph Server, it has
+// the keys of both; clients ignore the keys that they do not know. Keys of Agent Protocol objects are never null,
+// because the schemas do not allow it.
 
 // The flavours of the dialect, as stored with runs.
 const (
@@ -31,7 +31,7 @@ const (
 // TimeLayout is the dialect's format of times: UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// RunStatus returns the status for a flavour: the Agent Protocol has no "running" (schema RunStatus).
+// RunStatus returns the status of a run. ap is true for the Agent Protocol, which has no "running" (schema RunStatus).
 func RunStatus(st mapping.RunStatus, ap bool) string {
 	if ap && st == mapping.RunRunning {
 		return string(mapping.RunPending)
@@ -39,7 +39,7 @@ func RunStatus(st mapping.RunStatus, ap bool) string {
 	return string(st)
 }
 
-// Run writes a run. ap means that the response is to an Agent Protocol route.
+// Run writes a run. ap is true in responses of Agent Protocol routes.
 func Run(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	e.Open('{')
 	runMembers(e, run, ap)
@@ -68,7 +68,7 @@ func runMembers(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	}
 }
 
-// runMetadata adds the number of attempts of a retried run, under the name that LangGraph's servers use.
+// runMetadata adds the number of attempts of a retried run under the name used by LangGraph's servers.
 func runMetadata(run *mapping.Run) json.RawMessage {
 	if run.Attempt <= 1 {
 		return run.Metadata
@@ -99,7 +99,7 @@ func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
 	})
 }
 
-// timeToLive writes the ttl of a thread in LangGraph Server's form.
+// timeToLive writes the ttl of a thread in the format of LangGraph Server.
 func timeToLive(e *rawjson.Writer, t mapping.Thread) {
 	strategy := TTLDelete
 	if t.KeepLatest {
@@ -112,13 +112,13 @@ func timeToLive(e *rawjson.Writer, t mapping.Thread) {
 	e.Key("expires_at").Time(t.Expires, TimeLayout).Close('}')
 }
 
-// ThreadParts are the members of a thread that not every response has.
+// ThreadParts selects the optional members of a thread.
 type ThreadParts struct {
-	// Messages adds messages at the top in the Agent Protocol's form. LangGraph clients look for them in values. A list
-	// of long threads should not contain both.
+	// Messages adds messages at the top, as in the Agent Protocol. LangGraph clients look for them in values. A list of
+	// long threads should not contain both.
 	Messages bool
-	// TTL adds the time to live. LangGraph Server only does that if a client requests it (Get Thread: "Only present
-	// when ?include=ttl is passed").
+	// TTL adds the time to live. LangGraph Server only sends it on request (Get Thread: "Only present when ?include=ttl
+	// is passed").
 	TTL bool
 	// Fault is the failure of the last run, or nil if it did not fail.
 	Fault *mapping.Fault
@@ -149,7 +149,8 @@ func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
 	return nil
 }
 
-// stateTime returns the creation time of the newest state, from its id. It is not before that of the thread.
+// stateTime returns the creation time of the newest state, derived from its id. It is never before the creation of the
+// thread.
 func stateTime(t mapping.Thread) time.Time {
 	if made := rule.MessageTime(t.Head); made.After(t.CreatedAt) {
 		return made
@@ -202,8 +203,8 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's frames, and the whole response of a wait
-// that ended in a question.
+// InterruptObject returns {"__interrupt__": [...]}, which is the data of frames with questions and the whole response
+// to a wait that ended with a question.
 func InterruptObject(list []mapping.Interrupt) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("__interrupt__")
@@ -225,7 +226,7 @@ func State(e *rawjson.Writer, st adapter.ThreadState) {
 	e.Close('}')
 }
 
-// interruptsOf returns the questions of a state's tasks as one list. The SDKs' type ThreadState has both.
+// interruptsOf returns the questions of a state's tasks as one list. The type ThreadState of the SDKs has both.
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
 	for _, task := range rawjson.ElementsOf(tasks) {
@@ -262,7 +263,7 @@ func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Key("capabilities").Literal(`{"ap.io.messages":true,"ap.io.streaming":true}`).Close('}')
 }
 
-// AgentID returns the Agent Protocol's id of an agent: the name of a configured one, or else the id.
+// AgentID returns the id of an agent in the Agent Protocol, which is the name if the agent is configured.
 func AgentID(a mapping.Assistant) string {
 	if a.Configured || a.ID == "" {
 		return a.Graph
@@ -270,7 +271,7 @@ func AgentID(a mapping.Assistant) string {
 	return a.ID
 }
 
-// Item writes an item of the store. It has a score only if a search gave it one.
+// Item writes an item of the store, with its score if a search assigned one.
 func Item(e *rawjson.Writer, it mapping.Item) {
 	e.Open('{').Key("namespace").Texts(it.Namespace).Key("key").Text(it.Key)
 	e.Key("value").Raw(it.Value, "{}")

@@ -20,7 +20,7 @@ type observer struct {
 	asked Modes
 }
 
-// Observe returns an observer that sees a run's events as a reader of its stream does.
+// Observe returns an observer that shows a run's events as a reader of its stream receives them.
 func Observe(o adapter.Observed) adapter.Observer {
 	asked := ModesOf(o.Run.Options.StreamModes)
 	v := NewView(&o.Run, (asked|observedModes)&^modeMessages, adapter.Cursor{Start: true, K: -1})
@@ -32,7 +32,7 @@ func (o *observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	o.v.outline = func(slot int, mode Modes, name string, data func() []byte) {
 		s := adapter.Frame{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
 		if mode&o.asked == 0 {
-			s.Note = "for readers that ask for the mode " + modeName(mode)
+			s.Note = "for readers that request the mode " + modeName(mode)
 		}
 		seen = append(seen, s)
 	}

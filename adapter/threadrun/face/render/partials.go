@@ -8,32 +8,32 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// partials holds the messages of a run with the tokens so far. It depends only on the run's delta events from its
-// start, and on its agent's frames of the mode events if they have tokens. So every reader has the same partials at the
-// same event.
+// partials holds the messages of a run with the tokens so far. It depends only on the delta events since the start of
+// the run and, if they have tokens, on the agent's frames of the mode events. So every reader has the same partials at
+// the same event.
 type partials struct{ byID map[string]*partial }
 
-// partial is one message. Its text is kept separately, because it grows with every token. The other members are those
-// of the newest chunk that had them.
+// partial is one message. Its text is stored separately, because it grows with every token. Other members come from the
+// newest chunk that had them.
 type partial struct {
 	text    strings.Builder
 	blocks  []json.RawMessage // content that arrived as blocks
 	members []rawjson.Member
 	seq     int64 // of the newest event in it
-	inner   bool  // its tokens arrive in frames of the mode events
+	inner   bool  // the tokens arrive in frames of the mode events
 }
 
 func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 
-// add processes a delta event. first reports whether its message begins. id is "" if the chunk has none: clients drop
-// such chunks. An event that was already added is ignored.
+// add processes a delta event. first reports whether the event begins its message. id is "" if the chunk has no id;
+// clients drop such chunks. An event that was already added is ignored.
 func (p *partials) add(e *state.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
 	return p.addChunk(chunk, e.Seq, false)
 }
 
-// addChunk is add for a token that may belong to an inner graph. If a message arrives in both ways, the first way
-// counts: the whole message of an inner graph follows its tokens as a delta.
+// addChunk is like add for a token that may belong to an inner graph. If a message arrives both in events frames and as
+// deltas, only the first way counts, because the whole message of an inner graph follows its tokens as a delta.
 func (p *partials) addChunk(chunk json.RawMessage, seq int64, inner bool) (id string, first bool) {
 	members, err := rawjson.Members(chunk)
 	if err != nil {
@@ -72,7 +72,7 @@ func (m *partial) merge(members []rawjson.Member) {
 	}
 }
 
-// set stores a member. Pieces of tool calls are joined; anything else is replaced, but not by an empty list.
+// set stores a member. It joins pieces of tool calls and replaces other members, except with an empty list.
 func (m *partial) set(f rawjson.Member) {
 	for i, old := range m.members {
 		if old.Name != f.Name {
@@ -113,7 +113,7 @@ func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
 	return -1
 }
 
-// joinChunk appends texts that grow. For other members the first value that is not null counts.
+// joinChunk appends growing texts. For other members, the first value that is not null counts.
 func joinChunk(whole, piece json.RawMessage) json.RawMessage {
 	members, _ := rawjson.Members(whole)
 	more, _ := rawjson.Members(piece)

@@ -33,7 +33,7 @@ func TestPartials(t *testing.T) {
 			if id, first := p.add(e); id != "m" || first != (i == 0) {
 				t.Errorf("%s: chunk %d: %q %v", c.name, i, id, first)
 			}
-			p.add(e) // once is enough
+			p.add(e) // a repeated event is ignored
 		}
 		if d := cmp.Diff(c.want, string(p.message("m"))); d != "" {
 			t.Errorf("%s: %s", c.name, d)
@@ -41,7 +41,7 @@ func TestPartials(t *testing.T) {
 	}
 }
 
-func TestPartialsIgnoreWhatHasNoID(t *testing.T) {
+func TestPartialsIgnoreChunksWithoutID(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`[{"content":"x"},{}]`, `[]`, `{}`, `null`, `[1,2]`, ``} {
 		p := newPartials()

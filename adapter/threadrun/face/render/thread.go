@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// RunDone writes the end of a run for streams of a whole thread: a metadata frame with the status run_done. A reader
-// that has it according to after gets nothing.
+// RunDone writes the end of a run for streams of a whole thread: a metadata frame with the status run_done. It writes
+// nothing if the reader already has that frame according to after.
 func RunDone(e *state.Entry, after adapter.Cursor, emit func(frame []byte)) {
 	v := threadView(e, after, emit)
 	v.frame(endDone, Always, "metadata", func() []byte { return doneObject(e) })
 }
 
-// StateUpdate writes the state of a thread after the end of a run, or after an update.
+// StateUpdate writes the state of a thread after the end of a run or after an update.
 func StateUpdate(thread string, e *state.Entry, after adapter.Cursor, emit func(frame []byte)) {
 	slot := stateChanged
 	if e.Kind == mapping.KindEnd {

@@ -20,7 +20,7 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	e.Open('{')
 	runMembers(&e, &run, false)
 	e.Key("run_started_at").Time(run.StartedAt, TimeLayout).Key("run_ended_at").Time(run.EndedAt, TimeLayout)
-	// The time of the end: the body is written together with it, and must be the same for every attempt.
+	// The time of the end of the run, because the body must be the same for every attempt.
 	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), TimeLayout)
 	e.Key("values").Raw(values, "{}")
 	if len(out.Interrupts) > 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Read reads a JSON request body of up to most bytes, or nil if there is none. Besides the media types of JSON it
-// accepts text/plain and none at all, which real clients send. The guard of Origin prevents browsers from using them
-// across sites.
+// Read reads a JSON request body of up to most bytes, or nil if there is none. In addition to JSON media types it
+// accepts text/plain and a missing Content-Type, because real clients send them. The Origin guard prevents browsers
+// from using them across sites.
 func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, error) {
 	return body.JSON(w, r, most, body.TypeJSON, "+json", "text/plain", "")
 }
 
-// Parse splits a request body. It refuses anything but one JSON object, invalid UTF-8, names that occur twice, at any
-// depth, and nesting deeper than depth (0: no limit). nil bytes are an empty object.
+// Parse splits a request body. It refuses anything but one JSON object, invalid UTF-8, repeated names at any depth, and
+// nesting deeper than depth (0 means no limit). If raw is nil, the object is empty.
 func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	o := &Fields{errs: new([]Complaint)}
 	if raw == nil {
@@ -36,6 +36,6 @@ func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	return o, nil
 }
 
-// mostMembers is the maximum number of members of a request's object that is split. No documented one has a hundred.
-// Objects that are only passed on may have any number.
+// mostMembers is the maximum number of members of an object that is split. No documented object has a hundred. Objects
+// that are only passed on may have any number.
 const mostMembers = 250

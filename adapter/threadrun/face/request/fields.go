@@ -13,13 +13,13 @@ import (
 )
 
 // Fields is a JSON object of a request, split into its members. Its getters treat null as absent. They collect
-// complaints, which Err returns together.
+// complaints, which Err returns as one error.
 type Fields struct {
 	path    string // "" at the top, otherwise "config."
 	members []rawjson.Member
 	wanted  []string    // names that getters requested; only if answer is not nil
 	asked   []bool      // by member; may be shorter than members
-	answer  http.Header // receives the names of other members, see CheckUnknown; may be nil
+	answer  http.Header // header for the names of other members, see CheckUnknown; may be nil
 	errs    *[]Complaint
 }
 
@@ -34,7 +34,7 @@ func (o *Fields) ReportIgnoredIn(answer http.Header) {
 	o.answer, o.wanted = answer, make([]string, 0, 40)
 }
 
-// Members returns the members as they were sent. It does not mark them as requested.
+// Members returns the members as they were sent, without marking them as requested.
 func (o *Fields) Members() []rawjson.Member { return o.members }
 
 // Apart returns members as an object of the same request under another path.
@@ -94,8 +94,8 @@ func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Compla
 // ErrSoFar returns the errors found so far, or nil. More members may be read later.
 func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
 
-// Err returns the errors in the object and everything below it, or nil. It must be called after all meaningful members
-// were read.
+// Err returns the errors in the object and everything below it, or nil. It must be called after all known members have
+// been read.
 func (o *Fields) Err() error {
 	o.CheckUnknown()
 	return Invalid(*o.errs)
@@ -112,7 +112,7 @@ func Invalid(list []Complaint) error {
 	return e
 }
 
-// sentence adds a full stop to words, unless they are a question.
+// sentence adds a full stop to words unless they end in a question mark.
 func sentence(words string) string {
 	if strings.HasSuffix(words, "?") {
 		return words
@@ -120,7 +120,7 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// typed returns a member of one kind. what is the name of the kind.
+// typed returns a member that must be of one kind. what describes the kind in a complaint.
 func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
 	v := o.Get(name)
 	if v == nil || rawjson.Kind(v) == kind {
@@ -154,12 +154,12 @@ func (o *Fields) Object(name string) json.RawMessage { return o.typed(name, '{',
 // List returns a member that must be a list, or nil if it is absent or null.
 func (o *Fields) List(name string) json.RawMessage { return o.typed(name, '[', "a list") }
 
-// Text returns a member that must be a text (see mapping.IsText), or "" if it is absent.
+// Text returns a member that must be text (see mapping.IsText), or "" if it is absent.
 func (o *Fields) Text(name string) string {
 	return o.checked(name, rawjson.TextOf(o.typed(name, '"', "a string")))
 }
 
-// checked complains if s is not a text.
+// checked complains if s is not text.
 func (o *Fields) checked(name, s string) string {
 	if !mapping.IsText(s) {
 		*o.errs = append(*o.errs, NoText(o.path+name))
@@ -205,7 +205,7 @@ func (o *Fields) Whole(name string, def, min, max int) int {
 	return n
 }
 
-// wholeNumber reads 3, and also 3.0, which some languages write.
+// wholeNumber reads 3 and also 3.0, which some languages write.
 func wholeNumber(s string) (int, bool) {
 	if i := strings.IndexByte(s, '.'); i > 0 && strings.Trim(s[i+1:], "0") == "" {
 		s = s[:i]
@@ -227,7 +227,7 @@ func (o *Fields) Flag(name string, def bool) bool {
 	}
 }
 
-// FlagSent is Flag, but returns nil if the member is absent.
+// FlagSent is like Flag but returns nil if the member is absent.
 func (o *Fields) FlagSent(name string) *bool {
 	flag := o.Flag(name, false)
 	if o.Get(name) == nil {
@@ -253,10 +253,10 @@ func (o *Fields) Texts(name string) []string {
 	return out
 }
 
-// Sub returns a member that must be an object, split, or nil if it is absent.
+// Sub splits a member that must be an object. It returns nil if the member is absent.
 func (o *Fields) Sub(name string) *Fields { return o.Within(name, o.Object(name)) }
 
-// Within splits value, an object of this request, under the path of name.
+// Within splits value, which is an object of this request at the path of name.
 func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 	if value == nil {
 		return nil
@@ -267,7 +267,7 @@ func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 	}
 	members, err := rawjson.Members(value)
 	if err != nil {
-		return nil // impossible: the whole body was checked
+		return nil // not reached: the whole body was checked
 	}
 	return &Fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
 }
@@ -280,7 +280,7 @@ func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// Name returns a member that must be a non-empty text, or "" if it is absent.
+// Name returns a member that must be non-empty text, or "" if it is absent.
 func (o *Fields) Name(Name string) string {
 	s := o.Text(Name)
 	if s == "" && rawjson.Kind(o.Get(Name)) == '"' {
@@ -305,7 +305,7 @@ func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	}
 	for _, s := range list {
 		if allowed != nil && !slices.Contains(allowed, s) {
-			o.Complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
+			o.Complain(name, "contains the unknown mode %q. The modes are %s", s, strings.Join(allowed, ", "))
 		}
 	}
 	return list
@@ -337,7 +337,7 @@ func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	return o.Within(name, raw)
 }
 
-// NoText returns the complaint about a field whose value is not a text (mapping.IsText).
+// NoText returns the complaint about a field whose value is not text (mapping.IsText).
 func NoText(field string) Complaint {
 	return Complaint{field, field + " must be UTF-8 without U+0000"}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Page has the parameters of every search.
+// Page holds the parameters that every search has.
 type Page struct{ Limit, Offset int }
 
 const maxOffset = 1 << 30

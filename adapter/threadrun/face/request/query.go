@@ -71,7 +71,7 @@ func (q *Query) Flag(name string) bool {
 	}
 }
 
-// FlagSent is Flag, but returns nil if the parameter is absent.
+// FlagSent is like Flag but returns nil if the parameter is absent.
 func (q *Query) FlagSent(name string) *bool {
 	flag := q.Flag(name)
 	if q.values.Get(name) == "" {
@@ -90,8 +90,8 @@ func (q *Query) Enum(name string, allowed ...string) string {
 	return s
 }
 
-// Texts reads a parameter that may be repeated, be a list with commas, or be a JSON list of strings, because versions
-// of the SDKs differ.
+// Texts reads a list of strings. Versions of the SDKs differ, so the parameter may be repeated, separated by commas, or
+// a JSON list.
 func (q *Query) Texts(name string) []string {
 	var out []string
 	for _, v := range q.values[name] {

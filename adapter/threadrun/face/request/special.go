@@ -16,7 +16,7 @@ func UnlessEmpty(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// TextPointer returns a member that read, a getter of o, reads. It returns nil if the member is absent.
+// TextPointer returns the result of read, a getter of o, for a member. It returns nil if the member is absent.
 func TextPointer(o *Fields, name string, read func(string) string) *string {
 	if o.Get(name) == nil {
 		return nil
@@ -25,7 +25,7 @@ func TextPointer(o *Fields, name string, read func(string) string) *string {
 	return &s
 }
 
-// minutesMost is the maximum time to live in minutes, 95 years. To keep something longer, clients send none.
+// minutesMost is the maximum time to live in minutes, about 95 years. To keep something longer, clients omit it.
 const minutesMost = 50_000_000
 
 // Minutes reads a number of minutes. It returns nil if the member is absent.

@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckUnknown complains about members whose name is a misspelling of one that a getter requested. It adds the names of the
-// other members that were not requested to the response header: the documents allow further keys (RunCreate of the
-// Agent Protocol and similar schemas do not set additionalProperties).
+// CheckUnknown complains about members whose names are misspellings of names that a getter requested. It adds the names
+// of other members that were not requested to the response header, because the documents allow further keys (RunCreate
+// of the Agent Protocol and similar schemas do not set additionalProperties).
 func (o *Fields) CheckUnknown() {
 	if o.answer == nil {
 		return
@@ -30,8 +30,8 @@ func (o *Fields) Ignore(name string) {
 	}
 }
 
-// Names of a checkpoint that clients know from config.configurable. They have no meaning here, and are not misspellings
-// of names that do.
+// otherNames are members of config.configurable that clients also send elsewhere. They are ignored and must not be
+// treated as misspellings.
 var otherNames = []string{"checkpoint_ns", "thread_ts"}
 
 func (o *Fields) unknown(name string) {
@@ -40,5 +40,5 @@ func (o *Fields) unknown(name string) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}
-	o.Complain(name, "is no field of this request. Did you mean %s?", o.path+near)
+	o.Complain(name, "is not a field of this request. Did you mean %s?", o.path+near)
 }

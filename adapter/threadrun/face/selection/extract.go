@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// The extract option of a search for threads has a name and a path for each requested value, as in {"last":
+// The extract option of a thread search maps a name to the path of a requested value, as in {"last":
 // "values.messages[-1].content"}. Source: ThreadsClient.search of the LangGraph SDKs.
 
 // extractMost is the maximum number of requested values, as in LangGraph's server.

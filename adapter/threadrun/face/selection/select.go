@@ -14,7 +14,7 @@ import (
 // Set is the select option: the requested keys of each object. nil selects all.
 type Set map[string]bool
 
-// Of reads a list of names, which must all be known.
+// Of returns the set of names, which must all be known.
 func Of(names []string, known ...string) (Set, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -22,7 +22,7 @@ func Of(names []string, known ...string) (Set, error) {
 	set := Set{}
 	for _, n := range names {
 		if !slices.Contains(known, n) {
-			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "select names the unknown field %q.", n)
+			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "select contains the unknown field %q.", n)
 		}
 		set[n] = true
 	}
@@ -45,14 +45,14 @@ func (set Set) Pick(e *rawjson.Writer, object []byte) {
 	e.Close('}')
 }
 
-// State is the select option of a thread's state: members of it, and single keys of its values as values.KEY. Source:
-// ThreadStateSelectField of the LangGraph SDKs.
+// State is the select option of a thread's state. It selects members of the state, and single keys of its values as
+// values.KEY. Source: ThreadStateSelectField of the LangGraph SDKs.
 type State struct {
 	Set
 	keys Set // nil: all values are selected, or none
 }
 
-// OfState reads a list of names, which must be known or values.KEY.
+// OfState returns the selection of names, which must be known or have the form values.KEY.
 func OfState(names []string, known ...string) (s State, err error) {
 	var whole []string
 	keys := Set{}

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// Client calls one bridge. Safe for concurrent use.
+// Client calls one bridge. It is safe for concurrent use.
 type Client struct {
 	base string
 	key  string
 	http *http.Client
 }
 
-// New returns a client for the bridge at an address, http://host:port with or without a path prefix. key may be "", for
-// a bridge without keys.
+// New returns a client for the bridge at address, which is http://host:port with or without a path prefix. key may be
+// "" for a bridge without keys.
 func New(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("%q is no URL of a bridge, as http://127.0.0.1:8080 is", address)
+		return nil, fmt.Errorf("%q is not the URL of a bridge, such as http://127.0.0.1:8080", address)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into APBRIDGE_KEY", u.Redacted())
+		return nil, fmt.Errorf("%q may have only a host and a path; put a key into APBRIDGE_KEY", u.Redacted())
 	}
 	return &Client{base: strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), key: key, http: &http.Client{}}, nil
 }
@@ -34,11 +34,11 @@ func New(address, key string) (*Client, error) {
 // URL returns the address of the bridge, without a trailing slash.
 func (c *Client) URL() string { return c.base }
 
-// WithKey reports whether requests carry a key.
+// WithKey reports whether requests have a key.
 func (c *Client) WithKey() bool { return c.key != "" }
 
-// call sends body as JSON, if it is not nil, and reads the answer's JSON into answer, if that is not nil. A refusal of
-// the bridge is a *Refused.
+// call sends body as JSON unless it is nil, and decodes the response into answer unless that is nil. If the bridge
+// refuses the request, the error is a *Refused.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
 	res, err := c.send(ctx, method, path, body, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return res.Header, nil
 }
 
-// send returns a successful answer, with its body open.
+// send returns a successful response. The caller must close its body.
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {

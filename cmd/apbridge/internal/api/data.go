@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Owner names the owner of data. A nil Tenant is that of the key.
+// Owner identifies the owner of data. A nil Tenant means the tenant of the key.
 type Owner struct {
 	ID     string
 	Tenant *string
@@ -60,7 +60,7 @@ func (c *Client) ExportData(ctx context.Context, who Owner, to io.Writer) error 
 	return c.Download(ctx, "/data/export?"+who.query().Encode(), to)
 }
 
-// Removal has the options of a removal: see DELETE /data in the bridge's documents.
+// Removal has the options of a removal. See DELETE /data in the bridge's OpenAPI document.
 type Removal struct{ LeaveCopies, KeepFile bool }
 
 // Removed is the result for one object.
@@ -75,10 +75,10 @@ type Removed struct {
 }
 
 // ErrEndedEarly is the error of an incomplete removal.
-var ErrEndedEarly = errors.New("the removal has ended early. What is removed is removed; the same command goes on")
+var ErrEndedEarly = errors.New("the removal ended early; run the same command again to remove the rest")
 
-// RemoveData removes an owner's data, and calls told with the result for each object as it happens. A cancellation
-// stops it.
+// RemoveData removes an owner's data and calls told with the result for each object as it arrives. It stops when ctx
+// ends.
 func (c *Client) RemoveData(ctx context.Context, who Owner, how Removal, told func(Removed)) error {
 	q := who.query()
 	q.Set("leave_copies", strconv.FormatBool(how.LeaveCopies))

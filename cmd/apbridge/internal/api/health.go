@@ -12,14 +12,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// healthPatience bounds one request for readiness; healthEvery is the pause between two.
+// healthPatience bounds one readiness request; healthEvery is the pause between two.
 const (
 	healthPatience = 5 * time.Second
 	healthEvery    = 200 * time.Millisecond
 )
 
-// Ready returns nil if the bridge accepts requests, or else the reason. It retries for up to wait. With 0 it only tries
-// once.
+// Ready returns nil if the bridge accepts requests, or an error with the reason. It retries for up to wait; if wait is
+// 0, it tries once.
 func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
 	over := time.Now().Add(wait)
 	for {
@@ -34,7 +34,7 @@ func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
 }
 
 func (c *Client) readyNow(ctx context.Context) error {
-	short, stop := context.WithTimeoutCause(ctx, healthPatience, fmt.Errorf("no answer came from %s within %s", c.base, healthPatience))
+	short, stop := context.WithTimeoutCause(ctx, healthPatience, fmt.Errorf("%s did not answer within %s", c.base, healthPatience))
 	defer stop()
 	req, err := c.request(short, http.MethodGet, "/readyz", nil)
 	if err != nil {

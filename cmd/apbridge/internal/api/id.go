@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// idLength is the length of an id, which is a UUID.
+// idLength is the length of an id, a UUID.
 const idLength = 36
 
-// pageOfIDs is the page size of a search for an id.
+// pageOfIDs is the page size when searching for an id.
 const pageOfIDs = 100
 
-// IsPrefix reports whether a word may be the beginning of an id, but not a whole id.
+// IsPrefix reports whether a word may be a proper prefix of an id.
 func IsPrefix(word string) bool {
 	return word != "" && len(word) < idLength && strings.Trim(strings.ToLower(word), "0123456789abcdef-") == ""
 }
 
-// Prefix is the beginning of ids. The bridge's ids begin with the time, so lists need not be read to the end.
+// Prefix is the beginning of ids. The bridge's ids begin with a time, so lists need not be read to the end.
 type Prefix string
 
 // earliest returns the time of the first id that may begin with p, minus a minute, because the clocks of bridges

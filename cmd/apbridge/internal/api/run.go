@@ -43,13 +43,13 @@ func (r *Run) UnmarshalJSON(raw []byte) error {
 type RunFilter struct {
 	Thread string `json:"thread_id,omitempty"`
 	Agent  string `json:"agent_id,omitempty"`
-	Status string `json:"status,omitempty"` // of the Agent Protocol, whose "pending" includes running
+	Status string `json:"status,omitempty"` // a status of the Agent Protocol, whose "pending" includes running
 	Limit  int    `json:"limit"`            // 1 to 1000
 	Offset int    `json:"offset,omitempty"`
 }
 
-// Runs lists runs of all threads, newest first. Their statuses are those of RunFilter; Explain distinguishes pending
-// and running ones.
+// Runs lists runs of all threads, newest first. Their statuses are those of RunFilter. Explain distinguishes pending
+// runs from running ones.
 func (c *Client) Runs(ctx context.Context, f RunFilter) (list []Run, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/runs/search", f, &list)
 	return list, err
@@ -82,8 +82,8 @@ type Question struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Questions returns the questions for which the run waits. open is false if it does not wait for an answer. A run that
-// stopped before or after a node is open and has no questions.
+// Questions returns the questions that the run is waiting for. open is false if it is not waiting for an answer. A run
+// that stopped before or after a node is open but has no questions.
 func (e Explanation) Questions() (list []Question, open bool) {
 	if e.Question == nil {
 		return nil, false
@@ -104,7 +104,7 @@ func (c *Client) Explain(ctx context.Context, id string) (e Explanation, err err
 	return e, nil
 }
 
-// Cancel stops a run and returns when it has ended. It has no effect on a run that has ended already. rollback also
+// Cancel stops a run and returns when it has ended. It has no effect on a run that has already ended. rollback also
 // removes the run's changes.
 func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	path := "/runs/" + url.PathEscape(id) + "/cancel?wait=true"
@@ -115,13 +115,14 @@ func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	return err
 }
 
-// Start starts a run on a thread with the request body. lost names what the agent does not receive exactly, or is "".
+// Start starts a run on a thread with the request body. lost lists the fields that the agent does not receive exactly;
+// it may be "".
 func (c *Client) Start(ctx context.Context, thread string, body any) (r Run, lost string, err error) {
 	header, err := c.call(ctx, http.MethodPost, "/threads/"+url.PathEscape(thread)+"/runs", body, &r)
 	return r, strings.TrimSpace(header.Get("X-Apbridge-Unsupported")), err
 }
 
-// Answer resumes a run that asks, with a new run on its thread.
+// Answer answers the question of a run by starting a new run on its thread.
 func (c *Client) Answer(ctx context.Context, r Run, answer any) (Run, error) {
 	next, _, err := c.Start(ctx, r.Thread, map[string]any{"assistant_id": r.Assistant, "command": map[string]any{"resume": answer}})
 	return next, err

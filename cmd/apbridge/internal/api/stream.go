@@ -12,14 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// A broken stream is continued after the last event, at most so often without a new one, each time after a pause.
+// A broken stream is resumed after its last event. mostBreaks bounds the attempts without a new event, and breakPause
+// is the pause before each.
 const (
 	mostBreaks = 5
 	breakPause = time.Second
 )
 
-// Follow calls each with every event of a run's stream, from the run's start to its end, for which it waits. Events
-// have the mode "updates". An error of each ends it.
+// Follow calls each with every event of a run's stream, from the start of the run, and returns when the run has ended.
+// Events have the mode "updates". An error of each stops it.
 func (c *Client) Follow(ctx context.Context, run string, each func(sse.Event) error) error {
 	f := &following{c: c, path: "/runs/" + url.PathEscape(run) + "/stream?stream_mode=updates", after: "-1", each: each}
 	for breaks := 0; ; breaks++ {
@@ -47,7 +48,7 @@ type following struct {
 	each  func(sse.Event) error
 }
 
-// read reads one connection. broken means that it may be continued.
+// read reads one connection. broken reports whether the stream may be resumed.
 func (f *following) read(ctx context.Context) (broken bool, err error) {
 	f.seen = false
 	res, err := f.c.send(ctx, http.MethodGet, f.path, nil, http.Header{"Last-Event-Id": {f.after}})

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// TestFollowGoesOn: a stream that breaks off is gone on with after the last event that was seen.
+// TestFollowGoesOn checks that a broken stream is resumed after the last received event.
 func TestFollowGoesOn(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 8)

@@ -25,8 +25,8 @@ type Thread struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text. Parts of an agent's state other than messages and files in the usual form are only in
-// Whole.
+// UnmarshalJSON implements json.Unmarshaler and keeps the text. Parts of an agent's state other than messages and files
+// in the usual form are only in Whole.
 func (t *Thread) UnmarshalJSON(raw []byte) error {
 	type members Thread
 	var m members
@@ -67,10 +67,10 @@ type ThreadFilter struct {
 	Extract map[string]string `json:"extract,omitempty"`
 }
 
-// FirstMessage requests the first message of each thread in a filter.
+// FirstMessage is the value for a filter that requests the first message of each thread.
 var FirstMessage = map[string]string{"first": "values.messages[0]"}
 
-// Threads lists threads without their states, the most recently changed first.
+// Threads lists threads without their states, most recently changed first.
 func (c *Client) Threads(ctx context.Context, f ThreadFilter) (list []Thread, err error) {
 	f.Sort, f.Select = "updated_at", []string{"thread_id", "status", "created_at", "updated_at", "metadata"}
 	_, err = c.call(ctx, http.MethodPost, "/threads/search", f, &list)
@@ -139,7 +139,7 @@ type Agent struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text.
+// UnmarshalJSON implements json.Unmarshaler and keeps the text.
 func (a *Agent) UnmarshalJSON(raw []byte) error {
 	type members Agent
 	var m members
@@ -166,7 +166,7 @@ func (c *Client) Agents(ctx context.Context) (all []Agent, err error) {
 	}
 }
 
-// Download writes the bytes at a path of the bridge, such as that of a large file in a state.
+// Download writes the bytes at a path of the bridge, such as the path of a large file in a state.
 func (c *Client) Download(ctx context.Context, path string, to io.Writer) error {
 	res, err := c.send(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// aboutAgents returns agents for the inspector. The results of other callers' calls are only for callers that may read
-// the metrics.
+// aboutAgents returns agents for the inspector. The results of other callers' calls are included only for callers that
+// may read the metrics.
 func (i *inspector) aboutAgents(ctx context.Context, names []string) map[string]inspect.AgentInfo {
 	agents, asked := map[string]*engine.Agent{}, map[string]front.Agent{}
 	for _, name := range names {
@@ -50,7 +50,7 @@ func stepsOf(c config.Agent) string {
 	return strconv.Itoa(c.MaxSteps)
 }
 
-// settingsOf returns the keys that clients of an agent notice. None of them is a secret.
+// settingsOf returns the settings of an agent that its clients notice. None of them is a secret.
 func settingsOf(c config.Agent) []inspect.Setting {
 	return []inspect.Setting{
 		{Key: "dialect", Value: c.Dialect}, {Key: "assistant", Value: c.Assistant}, {Key: "approval", Value: c.Approval},

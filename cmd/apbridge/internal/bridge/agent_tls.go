@@ -23,12 +23,12 @@ func fileHashesOf(cfg *config.Config) fileHashes {
 	return s
 }
 
-// sealOf treats an unreadable file like an empty one, because its user will fail.
+// sealOf treats an unreadable file like an empty one, because using the file will fail anyway.
 func sealOf(files []string) string {
 	sum := sha256.New()
 	for _, file := range files {
 		raw, _ := config.ReadFile(file)
-		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // a hash never fails
+		_, _ = fmt.Fprintf(sum, "%d ", len(raw)) // Write of a hash never fails
 		_, _ = sum.Write(raw)
 	}
 	return string(sum.Sum(nil))

@@ -36,9 +36,9 @@ import (
 // heartbeat keeps streams open through proxies that close silent ones.
 const heartbeat = 15 * time.Second
 
-// App is the whole bridge, so that tests start the same program as users. Its parts are created in the order of open.
+// App is the whole bridge. Tests use it too, so they start the same program as users. open creates its parts in order.
 type App struct {
-	cfg      *config.Config // of the start; engine.Config is the current one
+	cfg      *config.Config // as of the start; engine.Config has the current one
 	dialects adapter.Dialects
 	log      *zap.Logger
 	metrics  *metrics.Metrics
@@ -51,7 +51,7 @@ type App struct {
 	dialer     *dialer
 	deeds      auditLog
 	limits     *limits
-	embeddings *embedding.Client // nil if items of the store have no vectors
+	embeddings *embedding.Client // nil if store items have no vectors
 	store      *store.Store
 	engine     *engine.Engine
 	hooks      *webhook.Sender
@@ -61,7 +61,7 @@ type App struct {
 	server     *proxy.Server
 	reloader   *reloader
 
-	// troubles limits log lines about the database, whose errors fail many requests for the same reason.
+	// troubles limits log lines about the database, because one cause can fail many requests.
 	troubles logthrottle.Limiters
 	serving  func()
 }
@@ -69,8 +69,8 @@ type App struct {
 // Option changes the bridge that New creates.
 type Option func(*App)
 
-// New binds the addresses and opens the database. Nothing is served or run yet. The program's dialects are Dialects; a
-// test may add some. The caller must call Close.
+// New binds the addresses and opens the database. Nothing is served or run yet. The program passes Dialects; tests may
+// add more. The caller must call Close.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}}
 	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
@@ -83,7 +83,7 @@ func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log
 	return a, nil
 }
 
-// open binds the addresses first, so that a start that fails because of them leaves no database behind.
+// open binds the addresses first. If that fails, the start leaves no database behind.
 func (a *App) open(ctx context.Context) (err error) {
 	if a.listeners, err = proxy.Listen(a.cfg); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	return a.openServer(seals)
 }
 
-// openStore opens the database, after the meters of its operations.
+// openStore creates the meters of the database and opens it.
 func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err error) {
 	journal, err := audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit"))
 	if err != nil {
@@ -164,7 +164,7 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	}
 }
 
-// openServer creates the server, which serves nothing yet. seals are those of the agents.
+// openServer creates the server, which serves nothing yet. seals are the file hashes of the agents.
 func (a *App) openServer(seals fileHashes) error {
 	a.through = passthroughs{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
@@ -228,7 +228,7 @@ func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	}
 }
 
-// repeated limits log lines about errors of the database to one per minute with a count. The access log has each
+// repeated limits log lines about errors of the database to one per minute, with a count. The access log has every
 // response.
 func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
@@ -246,7 +246,7 @@ func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error)
 // Administer adds a path to the admin listener. It must be called before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
-// OnServing registers a function that Run calls once requests are answered, after earlier ones. It must be called
+// OnServing registers a function that Run calls when the bridge is serving, in order of registration. It must be called
 // before Run.
 func (a *App) OnServing(f func()) {
 	before := a.serving
@@ -269,8 +269,8 @@ func (a *App) Inspector() string {
 	return at.JoinPath(inspect.Root).String()
 }
 
-// Run recovers what an earlier process left, then serves until ctx ends and the bridge has drained. Connections wait
-// until it is called.
+// Run recovers the runs of an earlier process, then serves until ctx ends and the bridge has drained. Connections wait
+// until Run is called.
 func (a *App) Run(ctx context.Context) error {
 	logConfiguration(a.log, a.cfg)
 	if err := a.engine.Start(ctx); err != nil {

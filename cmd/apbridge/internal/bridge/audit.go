@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// auditLog writes the operations of requests and background work to the audit log, in the terms of the dialects.
+// auditLog writes the operations of requests and background work to the audit log, in each dialect's terms.
 type auditLog struct {
 	dialects adapter.Dialects
 	log      *audit.Log
@@ -40,7 +40,7 @@ func (d auditLog) does(method, route, path string) (adapter.Effect, bool) {
 	return dialect.Effect(method, route)
 }
 
-// runIn returns the run that a path names. A pass-through path names none of the bridge's.
+// runIn returns the run in a path. A pass-through path has none, since its runs are not the bridge's.
 func (d auditLog) runIn(path string) string {
 	switch {
 	case passthrough.Owns(path):
@@ -71,7 +71,7 @@ func (d auditLog) background() *mapping.AuditRecord {
 	}}
 }
 
-// witnessed logs each thread that its time to live, or retention, deleted.
+// witnessed logs each thread that was deleted by its time to live or by retention.
 type witnessed struct {
 	*engine.Engine
 	log *audit.Log

@@ -5,7 +5,7 @@ import "runtime/debug"
 // version is the version of a package: -ldflags "-X …/internal/bridge.version=1.2.3".
 var version string
 
-// Version returns the version from the linker, or the module's version from the go command, or "devel".
+// Version returns the version set by the linker, else the module version from the go command, else "devel".
 func Version() string {
 	if version != "" {
 		return version

@@ -15,7 +15,7 @@ type dialer struct {
 	dialects adapter.Dialects
 	log      *zap.Logger
 	hop      string         // name of this process in mapping.HopsHeader
-	calls    adapter.Meter  // receives the results of agents' calls
+	calls    adapter.Meter  // receives the results of calls to agents
 	tracer   adapter.Tracer // may be nil
 	record   recording
 }
@@ -50,7 +50,7 @@ func (d *dialer) anew(cfg *config.Config, before map[string]*engine.Agent, stays
 	return next, nil
 }
 
-// sameForAgents reports whether the limits for calls of agents are equal.
+// sameForAgents reports whether the limits for calls to agents are equal.
 func sameForAgents(a, b config.Limits) bool {
 	a.Tenant, a.Tenants, b.Tenant, b.Tenants = config.Allowance{}, nil, config.Allowance{}, nil
 	return reflect.DeepEqual(a, b)
@@ -71,7 +71,7 @@ func (d *dialer) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	return engine.NewAgent(name, cfg.Agents[name], backend), nil
 }
 
-// upstream returns the description of an agent for its backend. calls receives the results of its calls.
+// upstream describes an agent for its backend. calls receives the results of calls to the agent.
 func (d *dialer) upstream(name string, cfg *config.Config, calls adapter.Meter) (adapter.Upstream, error) {
 	c := cfg.Agents[name]
 	secure, err := c.TLS.Load()

@@ -12,9 +12,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Dialects returns every dialect of the program. Those below a prefix are first, since they cost the routes of the
-// others one comparison. The one with the most features is last and so is detected first, because another apbridge
-// speaks all of them.
+// Dialects returns every dialect of the program. Dialects below a prefix come first, since they cost the routes of the
+// others only one comparison. Detection starts from the end. The dialect with the most features is last, because
+// another apbridge speaks all of them.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		taskstep.Dialect(),
@@ -47,12 +47,12 @@ func faces(dialects adapter.Dialects) []proxy.Face {
 	return list
 }
 
-// openIn reports which paths of a dialect need no key. Paths below an agent's pass-through are never public.
+// openIn reports whether a path of a dialect needs no key. Paths below an agent's pass-through are never open.
 func openIn(d adapter.Dialect) func(path string) bool {
 	return func(path string) bool { return d.IsOpen(path) && !passthrough.Owns(path) }
 }
 
-// refusalOf returns the function for a dialect's body of a refusal.
+// refusalOf returns the function that builds a dialect's refusal bodies.
 func refusalOf(d adapter.Dialect) func(*mapping.Error) any {
 	if d.Refusal == nil {
 		return proxy.PlainBody

@@ -31,7 +31,7 @@ func TestWhoOwnsAPath(t *testing.T) {
 		"/threads": "threadrun", "/threads/t/runs": "threadrun", "/runs/wait": "threadrun", "/agents/search": "threadrun", "/agents/legacy": "threadrun",
 		"/agents/legacy/schemas": "threadrun", "/assistants/search": "threadrun", "/store/items": "threadrun", "/ok": "threadrun", "/info": "threadrun",
 	}
-	// The table is asked in order: what the first owns, the second may too.
+	// The table is searched in order, because two dialects may own the same path.
 	for path, names := range got {
 		got[path] = strings.TrimSuffix(names, "threadrun")
 		if got[path] == "" {
@@ -57,7 +57,7 @@ func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestRunIn: which run a path is about, for the logs.
+// TestRunIn checks which run of a path is logged.
 func TestRunIn(t *testing.T) {
 	t.Parallel()
 	const run = "0190e1f2-0000-7000-8000-000000000001"
@@ -74,8 +74,8 @@ func TestRunIn(t *testing.T) {
 	}
 }
 
-// TestWhatEndsWorkSaysSo: a request that ends work is taken while memory is short, and no other that may begin
-// something.
+// TestWhatEndsWorkSaysSo checks that requests that end work are accepted while memory is short, unlike those that may
+// begin work.
 func TestWhatEndsWorkSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {
@@ -104,7 +104,8 @@ func TestWhatEndsWorkSaysSo(t *testing.T) {
 	}
 }
 
-// TestRoutesLieWithinThePathsOfTheirDialect: a route elsewhere would never be reached.
+// TestRoutesLieWithinThePathsOfTheirDialect checks that no route is unreachable because it lies outside the paths of
+// its dialect.
 func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {
@@ -129,7 +130,8 @@ func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
 	}
 }
 
-// TestNamesOfDialectsAreTheirOwn: of two with one name the second would never be found.
+// TestNamesOfDialectsAreTheirOwn checks that names are unique. Of two dialects with the same name, the second would
+// never be found.
 func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"dialect auto": true}
@@ -156,7 +158,7 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// TestEffectsThatNoDialectSays: requests to a dialect without Effect are in the log of the audit by their methods.
+// TestEffectsThatNoDialectSays checks that requests to a dialect without Effect are audited by their methods.
 func TestEffectsThatNoDialectSays(t *testing.T) {
 	t.Parallel()
 	d := auditLog{dialects: append(Dialects(), adapter.Dialect{Name: "bare", Paths: []string{"/bare"}})}

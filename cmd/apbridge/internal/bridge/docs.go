@@ -18,6 +18,9 @@ func documents(dialects adapter.Dialects) map[string]http.Handler {
 	for _, d := range dialects.Documents() {
 		paths[d.Path()] = static(d.Text)
 	}
+	if threads, ok := paths["/openapi/threadrun.json"]; ok { // LangGraph's server has its document there
+		paths["/openapi.json"] = threads
+	}
 	return paths
 }
 
@@ -31,7 +34,7 @@ func static(body []byte) http.Handler {
 	})
 }
 
-// pages returns the handlers of the pages for people by path.
+// pages returns the handlers of the HTML pages by path.
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
 		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: shownBy(a.engine), Health: a.checkups, Answered: a.calls.Answered,

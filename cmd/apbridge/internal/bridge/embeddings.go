@@ -11,7 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// newIndex returns the index for vectors of items, and the client of the endpoint, or nil if items have no vectors.
+// newIndex returns the index for vectors of items and the client of the endpoint. Both are nil if items have no
+// vectors.
 func newIndex(cfg *config.Config, log *zap.Logger) (*item.Index, *embedding.Client, error) {
 	index := cfg.Store.Index
 	if !index.On() {
@@ -40,8 +41,8 @@ func itemPaths(fields []string) (paths []itemquery.ItemPath, err error) {
 	return paths, nil
 }
 
-// markOf returns a mark that differs between incomparable vectors: of other models, or of other texts. The address of
-// the model does not matter.
+// markOf returns a mark that differs if vectors cannot be compared, because they come from different models or texts.
+// The address of the model does not matter.
 func markOf(cfg config.Index) (string, error) {
 	b, err := json.Marshal(struct {
 		Embed  string   `json:"embed"`

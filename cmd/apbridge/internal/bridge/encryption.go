@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// Keys returns the ring of the database's keys, or nil if there are none.
+// Keys returns the key ring of the database, or nil if there are no keys.
 func Keys(cfg config.Encryption) (*seal.Ring, error) {
 	keys, err := cfg.Bytes()
 	if err != nil || len(keys) == 0 {

@@ -24,7 +24,7 @@ const (
 	inspectorOff   = "off"
 )
 
-// inspector mounts the inspector with the clients' routes and on the admin listener.
+// inspector mounts the inspector next to the clients' routes and on the admin listener.
 type inspector struct {
 	service  adapter.Service
 	dialects adapter.Dialects
@@ -43,7 +43,7 @@ func (i *inspector) mount(r *mux.Router, cfg *config.Config) {
 	}
 }
 
-// mountInside adds it to the admin listener, according to the current configuration.
+// mountInside adds the inspector to the admin listener if the current configuration enables it there.
 func (i *inspector) mountInside(r *mux.Router) {
 	inspect.Mount(r.MatcherFunc(func(*http.Request, *mux.RouteMatch) bool {
 		return i.engine.Config().Inspector.Mode != inspectorOff
@@ -59,7 +59,7 @@ func (i *inspector) options() inspect.Options {
 	}
 }
 
-// tab returns the inspector's tab for callers that may use it with the clients' routes.
+// tab returns the inspector's tab for callers that may use it next to the clients' routes.
 func (i *inspector) tab(who mapping.Principal) []page.Tab {
 	if i.engine.Config().Inspector.Mode != inspectorAuto {
 		return nil

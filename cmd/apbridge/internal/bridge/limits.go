@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// limits are those of callers and tenants, with their counts in the database.
+// limits holds the limits of callers and tenants, with their counts in the database.
 type limits struct {
 	allowed *limit.Allowances
 	limiter *limit.Limiter
@@ -20,7 +20,7 @@ type limits struct {
 	log     *zap.Logger
 }
 
-// newLimits recounts the stored objects of quotas.
+// newLimits creates the limits and recounts the stored objects of quotas.
 func newLimits(allowed *limit.Allowances, st *store.Store, limited func(limit, of string), log *zap.Logger) (*limits, error) {
 	limiter, err := limit.New(allowed, ledger{st}, limited)
 	if err != nil {
@@ -31,7 +31,7 @@ func newLimits(allowed *limit.Allowances, st *store.Store, limited func(limit, o
 	return l, nil
 }
 
-// ledger has the rates of all bridges over one database. It implements limit.Ledger.
+// ledger counts the requests of all bridges that share a database. It implements limit.Ledger.
 type ledger struct{ *store.Store }
 
 func (l ledger) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestLossTableOfTheProgram: what becomes of each field between the dialects, word for word.
+// TestLossTableOfTheProgram compares the loss table of each pair of dialects with its golden file.
 func TestLossTableOfTheProgram(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -98,7 +98,8 @@ func TestLossTableKnowsRunFields(t *testing.T) {
 	}
 }
 
-// TestEveryMeaningIsHandled: an agent is told of each field of each dialect, or the dialect says why not.
+// TestEveryMeaningIsHandled checks that each field of each dialect is passed to an agent, or that the dialect gives a
+// reason why not.
 func TestEveryMeaningIsHandled(t *testing.T) {
 	t.Parallel()
 	for _, from := range bridge.Dialects() {
@@ -112,7 +113,8 @@ func TestEveryMeaningIsHandled(t *testing.T) {
 	}
 }
 
-// TestBackendsTellWhatTheirDialectSays: the service asks the backend, the table the dialect.
+// TestBackendsTellWhatTheirDialectSays checks that backends and dialects agree. The service uses the backend, the table
+// the dialect.
 func TestBackendsTellWhatTheirDialectSays(t *testing.T) {
 	t.Parallel()
 	for _, d := range bridge.Dialects() {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// measure registers the metrics that are computed at each scrape. inForce is called then.
+// measure registers the metrics that are computed at each scrape. inForce is called at each scrape.
 func measure(m *metrics.Metrics, st *store.Store, cfg *config.Config, inForce func() *config.Config) {
 	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
 	measureAgents(m, cfg)
@@ -47,7 +47,7 @@ func backlog(ctx context.Context, st *store.Store) (metrics.Backlog, error) {
 	return told, err
 }
 
-// meter passes the engine's reports on to the metrics, which do not use our types.
+// meter passes the engine's reports to the metrics, whose package does not use our types.
 type meter struct{ *metrics.Metrics }
 
 func (m meter) RunEnded(agent string, status mapping.RunStatus, code string) {

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// passthroughs creates the pass-through routes to agents. Their requests are counted, but do not affect the agent's
+// passthroughs creates the pass-through routes to agents. Their requests are counted but do not affect the agent's
 // health on the bridge's pages.
 type passthroughs struct {
 	dialer   *dialer
@@ -81,14 +81,14 @@ func (t passthroughs) mount(r *mux.Router, open routes) {
 	}
 }
 
-// allowedOnly hides an agent from callers that may not use it, and refuses those that could see others' data.
+// allowedOnly hides an agent from callers that may not use it. It refuses callers that could see the data of others.
 func (t passthroughs) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())
 		if who.May(name) && !who.MayPassThrough() {
 			t.metrics.AuthFailed("right")
 			t.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "forbidden",
-				"%q may not go straight to an agent, which shows what it did for all. Give it admin among its rights, by name.", who.ID))
+				"%q may not use pass-through, which exposes the agent's data of all callers. Add admin to its rights explicitly.", who.ID))
 			return
 		}
 		if who.May(name) {
@@ -104,7 +104,7 @@ func (t passthroughs) refuse(w http.ResponseWriter, r *http.Request, e *mapping.
 	t.say(w, r, adapter.Status(e.Class), e)
 }
 
-// say answers in the form of the dialect that owns the path.
+// say responds in the form of the dialect that owns the path.
 func (t passthroughs) say(w http.ResponseWriter, r *http.Request, status int, e *mapping.Error) {
 	owner, _ := t.dialects.Owner(r.URL.Path)
 	body, err := json.Marshal(refusalOf(owner)(e))

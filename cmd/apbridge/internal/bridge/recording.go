@@ -6,13 +6,13 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// recording records the calls of one agent. The zero value records none.
+// recording records the calls to one agent. The zero value records none.
 type recording struct {
 	agent string
 	to    *replay.Recorder
 }
 
-// Record returns an Option that records the calls of one agent.
+// Record returns an Option that records the calls to one agent.
 func Record(agent string, to *replay.Recorder) Option {
 	return func(a *App) { a.recording = recording{agent, to} }
 }
@@ -25,8 +25,9 @@ func (r recording) of(up adapter.Upstream) adapter.Upstream {
 	return up
 }
 
-// Replayed returns an upstream unchanged or, if its URL names a recording (replay:FILE), as the recorded agent, with
-// answers from the recording. An unreadable recording is a config.Complaints, like other invalid values.
+// Replayed returns an upstream unchanged, unless its URL names a recording (replay:FILE). Then it returns the recorded
+// agent, whose responses come from the recording. If the recording cannot be read, the error is a config.Complaints, as
+// for other invalid values.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
 	if !ok {

@@ -26,7 +26,7 @@ type reloader struct {
 	metrics  *metrics.Metrics
 	counted  *metrics.Reloads
 	log      *zap.Logger
-	seals    fileHashes // of the current agents
+	seals    fileHashes // file hashes of the current agents
 	ways     routes     // the current ones
 }
 
@@ -36,7 +36,7 @@ func (r *reloader) reload(load func() (*config.Config, error)) (config.Change, e
 	r.counted.Reloaded(err == nil)
 	switch {
 	case err != nil:
-		r.log.Error("configuration could not be reloaded; the previous one stays in force", zap.String("reason", strings.ReplaceAll(err.Error(), "\n", "; ")))
+		r.log.Error("could not reload configuration; keeping the previous one", zap.String("reason", strings.ReplaceAll(err.Error(), "\n", "; ")))
 	case len(change.Keys)+len(change.Restart) == 0:
 		r.log.Info("configuration reloaded; nothing changed")
 	case len(change.Restart) > 0:
@@ -57,7 +57,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 	if err != nil {
 		return change, err
 	}
-	next := fileHashesOf(change.Config) // before the files are used, so that later changes are noticed next time
+	next := fileHashesOf(change.Config) // before the files are used, so the next reload notices later changes
 	change.Keys = append(change.Keys, r.seals.renewed(next, change.Keys)...)
 	if len(change.Keys) == 0 {
 		return change, nil
@@ -65,8 +65,8 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 	return change, r.use(change.Config, next)
 }
 
-// use creates everything first, so that all or nothing takes effect. Agents are replaced before the routes, which may
-// name them.
+// use creates all new parts before replacing any, so all or none take effect. Agents are replaced before the routes,
+// which may refer to them.
 func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })
 	agents, err := r.dialer.anew(cfg, r.engine.Agents(), stays)

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// logConfiguration logs the merged configuration, because operators first need to know which of file, environment and
-// flags count. It contains no secret.
+// logConfiguration logs the merged configuration, because operators first need to know whether file, environment or
+// flags took effect. It contains no secrets.
 func logConfiguration(log *zap.Logger, c *config.Config) {
 	log.Info("configuration in force",
 		zap.String("listen", c.Listen), zap.String("admin", c.Admin), zap.String("database", withoutSecrets(c.Database)), zap.String("synchronous", c.Synchronous),

@@ -16,11 +16,11 @@ const (
 	DemoDatabase  = "demo.db"
 )
 
-// settledAge is the age at which the process of a temporary folder certainly has opened its database.
+// settledAge is the age of a temporary folder at which its process has certainly opened the database.
 const settledAge = time.Hour
 
 // SweepTemporary removes the remains of killed bridge processes from dir: clients' uploads, and the databases of run
-// and demo. Files of a living process stay. Failures are left to the next sweep.
+// and demo. Files of a running process stay. Errors are left to the next sweep.
 func SweepTemporary(dir string) {
 	for _, d := range Dialects() {
 		for _, pattern := range d.Temporary {
@@ -37,8 +37,8 @@ func SweepTemporary(dir string) {
 	}
 }
 
-// removeFiles removes the files that match a pattern. If a system can remove an open file's name, the process keeps its
-// bytes.
+// removeFiles removes the files that match a pattern. On systems that can unlink open files, a process can still read
+// such a file.
 func removeFiles(pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, path := range files {

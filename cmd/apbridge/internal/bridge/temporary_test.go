@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestSweepOfTemporaryFiles: a start removes what killed processes have left, and nothing that is in use or belongs to
-// another program.
+// TestSweepOfTemporaryFiles checks that a start removes the remains of killed processes, but no files that are in use
+// or belong to another program.
 func TestSweepOfTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), time.Now().Add(-2*settledAge)
@@ -75,7 +75,7 @@ func TestSweepOfTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesAnOpenUploadItsBytes: a process that still has the file open goes on.
+// TestSweepLeavesAnOpenUploadItsBytes checks that a process can still read a removed file that it has open.
 func TestSweepLeavesAnOpenUploadItsBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// tracing records spans, if the environment enables that, and sends the last of them at the end.
+// tracing records spans if the environment enables it, and sends the last ones at shutdown.
 type tracing struct{ tracer *trace.Tracer } // nil if disabled
 
 // Traced returns an Option that enables spans with the settings, which may be nil.
@@ -22,12 +22,12 @@ func newTracing(s *trace.Settings, log *zap.Logger) tracing {
 	}
 	log.Info("sending traces", zap.String("endpoint", s.Endpoint()))
 	if unread := s.Unread(); len(unread) > 0 {
-		log.Warn("OpenTelemetry variables without effect here", zap.Strings("variables", unread))
+		log.Warn("ignoring OpenTelemetry variables", zap.Strings("variables", unread))
 	}
 	return tracing{trace.New(s, Version(), log.Named("trace"))}
 }
 
-// ofCalls returns the tracer for agents' calls, or nil.
+// ofCalls returns the tracer for calls to agents, or nil.
 func (t tracing) ofCalls() adapter.Tracer {
 	if t.tracer == nil {
 		return nil
@@ -35,10 +35,10 @@ func (t tracing) ofCalls() adapter.Tracer {
 	return t.tracer
 }
 
-// leastFlush is the minimum time for sending the last spans.
+// leastFlush is the minimum time reserved for sending the last spans.
 const leastFlush = time.Second
 
-// flushed reserves the rest of the grace period, which begins with the end of ctx, for the last spans. flush must be
+// flushed reserves the end of the grace period for the last spans. The period begins when ctx ends. flush must be
 // called when the bridge has drained.
 func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()) {
 	var ended atomic.Pointer[time.Time]
@@ -56,7 +56,7 @@ func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()
 	}
 }
 
-// sendLast sends the remaining spans within most. It may be called again.
+// sendLast sends the remaining spans and takes no longer than most. It may be called again.
 func (t tracing) sendLast(most time.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	defer stop()

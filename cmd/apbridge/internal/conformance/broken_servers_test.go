@@ -197,7 +197,7 @@ var brokenServers = map[string][]fault{
 	},
 }
 
-// only applies do to responses with a status.
+// only applies do to responses with the given status.
 func only(code int, do func(*http.Response)) func(*http.Response) {
 	return func(res *http.Response) {
 		if res.StatusCode == code {
@@ -227,7 +227,7 @@ func madeAnother(res *http.Response) {
 	}
 }
 
-// firstRefusal answers the first refused request with 500.
+// firstRefusal replaces the status of the first refusal by 500.
 func firstRefusal() func(*http.Response) {
 	done := false
 	return func(res *http.Response) {
@@ -251,7 +251,7 @@ func sameID() func(*http.Response) {
 	}
 }
 
-// losesFiles loses all files but uploaded ones.
+// losesFiles loses all files except uploaded ones.
 func losesFiles(res *http.Response) {
 	body, _ := io.ReadAll(res.Body)
 	if replaced(res, body); !strings.Contains(string(body), "checked") {
@@ -259,7 +259,7 @@ func losesFiles(res *http.Response) {
 	}
 }
 
-// elsewhere has the event stream only at the SDKs' path, with the document's names.
+// elsewhere serves the event stream only at the SDKs' path, with the document's names.
 func elsewhere(res *http.Response) {
 	if strings.HasSuffix(res.Request.URL.Path, "/stream") {
 		status(http.StatusNotFound, `{}`)(res)

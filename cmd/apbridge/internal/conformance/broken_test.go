@@ -22,7 +22,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// fault breaks one rule for the matching requests.
+// fault breaks one rule for matching requests.
 type fault struct {
 	check string // that must fail
 	on    string // regular expression for "METHOD /path?query BODY"
@@ -135,7 +135,7 @@ func TestBrokenServers(t *testing.T) {
 	}
 }
 
-// saidKey is the context key of "METHOD /path?query BODY".
+// saidKey is the context key of the text "METHOD /path?query BODY".
 type saidKey struct{}
 
 func withSaid(r *http.Request, body string) context.Context {

@@ -1,6 +1,6 @@
 // Package conformance checks a server against the documents of its protocols and reports the results. The command of
 // the same name uses it. It calls the server like any client and knows nothing about the bridge. Packages taskstep and
-// threadrun hold the checks; package check their parts. Start with Run and Report.
+// threadrun have the checks, and package check has their building blocks. Start reading at Run and Report.
 package conformance
 
 import (
@@ -21,13 +21,13 @@ func Suites() []check.Suite {
 type Options struct {
 	Server *check.Server
 	Suites []check.Suite
-	// Unspoken are the names of dialects that the server was found not to speak, for the report.
+	// Unspoken has the names of dialects that the server does not speak, for the report.
 	Unspoken []string
 	Wanted   func(check.Check) bool
 	Watch    func(check.Result) // called after each check
 }
 
-// Spoken returns the suites of the dialects that a server speaks. It creates nothing there.
+// Spoken returns the suites of the dialects that a server speaks. It creates nothing on the server.
 func Spoken(ctx context.Context, server *check.Server) (list []check.Suite) {
 	for _, s := range Suites() {
 		if s.SpokenBy(ctx, server) {

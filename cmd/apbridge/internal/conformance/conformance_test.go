@@ -45,7 +45,7 @@ func failures(r conformance.Report) (ids []string) {
 	return ids
 }
 
-// In front of either kind of agent the bridge passes every check and nothing is left behind.
+// In front of either kind of agent, the bridge passes every check, and nothing is left behind.
 func TestTheBridgeConforms(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": adaptertest.NewStepAgent(adaptertest.Plain), "graph": rig.Chats()} {
@@ -67,7 +67,7 @@ func TestTheBridgeConforms(t *testing.T) {
 			}
 			b.Post("/store/namespaces", `{"prefix":["apbridge-conformance"]}`).Want(t, 200, "[]")
 			if list := b.Post("/threads/search", `{"limit":100}`).OK().List(""); countChecked(list) > 0 {
-				t.Errorf("threads were left: %v", list)
+				t.Errorf("threads were left behind: %v", list)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestRunsMade(t *testing.T) {
 			agent := adaptertest.NewStepAgent(adaptertest.Plain)
 			checked(t, rig.InFront(t, agent).URL, time.Minute, dialect)
 			if n := agent.Counts().Creates; n > runs || n < runs-1 {
-				t.Errorf("%d runs were made, and %d are told", n, runs)
+				t.Errorf("%d runs were started, but %d are documented", n, runs)
 			}
 		})
 	}
@@ -132,6 +132,6 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("skipped %d, failed %v, left %v", r.Count(check.Skipped), failures(r), r.Left)
 	}
 	if list := b.Post("/threads/search", `{"limit":100}`).OK().List(""); countChecked(list) > 0 {
-		t.Errorf("threads were left: %v", list)
+		t.Errorf("threads were left behind: %v", list)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// The document has the results of the bridge and of the test agents.
+// The document has the current results of the bridge and of the test agents.
 func TestKnownServers(t *testing.T) {
 	known := []knownServer{
 		{"this bridge in front of a step agent", rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL, ""},
@@ -71,7 +71,7 @@ func documented(t *testing.T, known []knownServer) {
 			end := slices.Index(lines, "<!-- end -->") - 1
 			lines = slices.Insert(lines, end, want...)
 		} else if !slices.Equal(got, want) || len(want) == 0 {
-			t.Errorf("the document has\n%s\nand seen was\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), reasons(r))
+			t.Errorf("the document has\n%s\nbut the results are\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), reasons(r))
 		}
 	}
 	if *rig.Update && !t.Failed() {

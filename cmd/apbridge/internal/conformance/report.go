@@ -50,7 +50,7 @@ func (r Report) Count(status check.Status, levels ...check.Level) (n int) {
 	return n
 }
 
-// Conforms reports whether a check passed and none of a Must failed.
+// Conforms reports whether at least one check passed and no check of a Must failed.
 func (r Report) Conforms() bool {
 	return r.Count(check.Failed, check.Must) == 0 && r.Count(check.Passed) > 0
 }
@@ -63,7 +63,7 @@ func (r Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Table writes the report for people: failures with reason and source, skipped checks, and sums.
+// Table writes a readable report: failures with their reason and source, skipped checks, and totals.
 func (r Report) Table(w io.Writer) error {
 	var text strings.Builder
 	for _, d := range r.Dialects {
@@ -92,10 +92,10 @@ func (r Report) Table(w io.Writer) error {
 func (d Dialect) failures(w *strings.Builder) {
 	for _, c := range d.Results {
 		if c.Status == check.Failed {
-			fmt.Fprintf(w, "%s %s: %s\n  why    %s\n  cited  %s\n", c.Level, c.ID, c.Says, c.Reason, c.Cites)
-			for _, line := range [][2]string{{"sent", c.Sent}, {"came", c.Came}} {
+			fmt.Fprintf(w, "%s %s: %s\n  reason    %s\n  source    %s\n", c.Level, c.ID, c.Says, c.Reason, c.Cites)
+			for _, line := range [][2]string{{"request", c.Sent}, {"response", c.Came}} {
 				if line[1] != "" {
-					fmt.Fprintf(w, "  %s   %s\n", line[0], line[1])
+					fmt.Fprintf(w, "  %-8s  %s\n", line[0], line[1])
 				}
 			}
 			fmt.Fprintln(w)
@@ -116,7 +116,7 @@ func (d Dialect) skips(w *strings.Builder) {
 	}
 }
 
-// Share returns passed/all of a level without the skipped checks, or "-" if there are none.
+// Share returns passed/total for a level, without skipped checks, or "-" if no check is left.
 func (d Dialect) Share(level check.Level) string {
 	passed, failed := d.Count(check.Passed, level), d.Count(check.Failed, level)
 	if passed+failed == 0 {
@@ -128,11 +128,11 @@ func (d Dialect) Share(level check.Level) string {
 func (r Report) verdict() string {
 	switch must := r.Count(check.Failed, check.Must); {
 	case r.Interrupted:
-		return "It was stopped before its end"
+		return "Stopped before the end"
 	case must == 1:
-		return "1 check of a must failed"
+		return "1 must failed"
 	case must > 1:
-		return fmt.Sprintf("%d checks of a must failed", must)
+		return fmt.Sprintf("%d musts failed", must)
 	case r.Count(check.Passed) == 0:
 		return "Nothing could be checked"
 	}
@@ -157,9 +157,9 @@ func caseOf(dialect string, c check.Result) junit.Case {
 	j := junit.Case{Class: dialect, Name: c.ID, Time: junit.Seconds(c.Seconds)}
 	switch {
 	case c.Status == check.Failed && c.Level == check.Must:
-		j.Failure = &junit.Why{Message: c.Reason, Text: fmt.Sprintf("%s\n%s\nsent: %s\ncame: %s\n", c.Says, c.Cites, c.Sent, c.Came)}
+		j.Failure = &junit.Why{Message: c.Reason, Text: fmt.Sprintf("%s\n%s\nrequest: %s\nresponse: %s\n", c.Says, c.Cites, c.Sent, c.Came)}
 	case c.Status == check.Failed:
-		j.Skipped = &junit.Why{Message: fmt.Sprintf("%s, not kept: %s", c.Level, c.Reason)}
+		j.Skipped = &junit.Why{Message: fmt.Sprintf("%s not met: %s", c.Level, c.Reason)}
 	case c.Status == check.Skipped:
 		j.Skipped = &junit.Why{Message: c.Reason}
 	}
@@ -203,7 +203,7 @@ func (r Report) Badge(w io.Writer) error {
 	return err
 }
 
-// width returns the pixels of a text with its margins. textLength makes each letter 7 pixels wide.
+// width returns the width of a text with its margins, in pixels. textLength makes each letter 7 pixels wide.
 func width(text string) int { return 16 + 7*len([]rune(text)) }
 
 // Endpoint writes the result as JSON for a badge of shields.io (Endpoint Badge, schemaVersion 1).

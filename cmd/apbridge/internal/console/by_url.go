@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// ByURL is an agent that a command line names by its URL. Its name in the derived configuration means nothing to
-// people, so messages have the URL instead.
+// ByURL is an agent that is given on the command line by its URL. Its name in the derived configuration means nothing
+// to the user, so messages contain the URL instead.
 type ByURL struct{ Name, URL string }
 
 // Flag returns the agent in the form of --agent.
@@ -48,7 +48,7 @@ func (b ByURL) Error(err error) error {
 // hostLike matches a URL without a scheme: a host with a port or a path, or localhost.
 var hostLike = regexp.MustCompile(`^([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+(/.*)?|/.*)$|^localhost$`)
 
-// MeantURL returns the URL for a text that lacks the scheme, or "".
+// MeantURL returns the URL if text is a URL without a scheme, or else "".
 func MeantURL(text string) string {
 	if hostLike.MatchString(text) {
 		return "http://" + text
@@ -56,7 +56,7 @@ func MeantURL(text string) string {
 	return ""
 }
 
-// NotURL returns the error of an argument that was meant to be a URL.
+// NotURL returns the error for an argument that was meant to be a URL.
 func NotURL(text, meant string) error {
 	return Misuse(fmt.Sprintf("%q is not a URL; did you mean %s?", text, meant))
 }

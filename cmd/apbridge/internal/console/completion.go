@@ -7,8 +7,7 @@ func CompleteWords(cmd *cobra.Command, name string, offered ...string) {
 	Must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// Must panics if err is not nil. It is for errors that only a mistake in the program can cause, such as an unknown
-// flag.
+// Must panics if err is not nil. It is for errors that only a bug can cause, such as an unknown flag.
 func Must(err error) {
 	if err != nil {
 		panic(err)

@@ -10,12 +10,12 @@ import (
 func TemporaryFolder(pattern string) (string, error) {
 	folder, err := os.MkdirTemp("", pattern)
 	if err != nil {
-		return "", fmt.Errorf("no temporary folder can be made in %s: %w. Set TMPDIR to a folder that can be written to", os.TempDir(), ReasonOf(err))
+		return "", fmt.Errorf("no temporary folder can be created in %s: %w. Set TMPDIR to a writable folder", os.TempDir(), ReasonOf(err))
 	}
 	return folder, nil
 }
 
-// ReasonOf returns an error about a file without the path and the system call.
+// ReasonOf strips the path and the system call from an error about a file.
 func ReasonOf(err error) error {
 	if p := (*os.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -23,5 +23,5 @@ func ReasonOf(err error) error {
 	return err
 }
 
-// Standard stands for standard input or output in place of a file on a command line.
+// Standard stands for standard input or output in place of a file name.
 const Standard = "-"

@@ -27,7 +27,7 @@ func (f *LogFlags) Add(set *pflag.FlagSet) {
 	set.Var((*Filled)(&f.Format), "log-format", "`FORMAT` of the log: json, console, or auto, which is console on a terminal (default log.format, else auto)")
 }
 
-// Complete adds completions for their values.
+// Complete adds completions for the values of the flags.
 func (f *LogFlags) Complete(cmd *cobra.Command) {
 	CompleteWords(cmd, "log-level", LogLevels...)
 	CompleteWords(cmd, "log-format", LogFormats...)
@@ -44,7 +44,7 @@ func (f *LogFlags) Check() error {
 	return err
 }
 
-// Open returns a log that writes to w, configured by the flags only.
+// Open returns a log that writes to w. Only the flags configure it.
 func (f *LogFlags) Open(w io.Writer) (*zap.Logger, error) {
 	s, err := NewLog(w, f.Over(config.Default().Log))
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Log is a log whose level and format can be changed at runtime. There is no sampling, because frequent lines may be
-// the important ones. It always writes plain text, since any log may be viewed on a terminal. Safe for concurrent use.
+// Log is a log whose level and format can be changed at runtime. It does not sample, because frequent lines may be the
+// important ones. It escapes control characters, since any log may be viewed on a terminal. It is safe for concurrent
+// use.
 type Log struct {
 	level      zap.AtomicLevel
 	format     atomic.Pointer[string]

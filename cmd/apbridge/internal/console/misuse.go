@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Misuse is the error of a command line that names something unknown.
+// Misuse is the error of an invalid command line.
 type Misuse string
 
 func (m Misuse) Error() string { return string(m) }
 
-// Strict makes a command and those below it answer wrong arguments or flags with the valid ones.
+// Strict makes a command and its subcommands report the valid arguments and flags if it is called with invalid ones.
 func Strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Misuse(fmt.Sprintf("%s; %s%s has %s.%s", flagError(err), nearFlag(cmd, err), cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
@@ -45,7 +45,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// flagError rewords an error of pflag, whose causes name functions of Go.
+// flagError rewords an error of pflag, whose causes mention Go functions.
 func flagError(err error) string {
 	bad := (*pflag.InvalidValueError)(nil)
 	if !errors.As(err, &bad) {
@@ -57,18 +57,18 @@ func flagError(err error) string {
 	if wants == "" {
 		return fmt.Sprintf("flag --%s: %v", bad.GetFlag().Name, bad.Unwrap())
 	}
-	return fmt.Sprintf("flag --%s: wants %s, not %q", bad.GetFlag().Name, wants, bad.GetValue())
+	return fmt.Sprintf("flag --%s: expected %s, not %q", bad.GetFlag().Name, wants, bad.GetValue())
 }
 
-// WrongArguments returns the Misuse of invalid arguments.
+// WrongArguments returns the Misuse for invalid arguments.
 func WrongArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.HasAvailableSubCommands():
 		return unknownCommand(cmd, args[0])
 	case !strings.Contains(cmd.Use, " "):
-		return Misuse(fmt.Sprintf("%s takes no arguments: %q is one too many; it has %s.%s", cmd.CommandPath(), args[0], flagsOf(cmd), seeHelp(cmd)))
+		return Misuse(fmt.Sprintf("%s takes no arguments, got %q; its flags are %s.%s", cmd.CommandPath(), args[0], flagsOf(cmd), seeHelp(cmd)))
 	}
-	return Misuse(fmt.Sprintf("write it as %s; the number of arguments was %d.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
+	return Misuse(fmt.Sprintf("usage: %s; arguments given: %d.%s", cmd.UseLine(), len(args), seeHelp(cmd)))
 }
 
 // unknownCommand returns an error with the nearest command, and all commands.
@@ -84,7 +84,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	if list := cmd.SuggestionsFor(word); len(list) > 0 {
 		near = fmt.Sprintf(" Did you mean %s?", strings.Join(list, " or "))
 	}
-	return Misuse(fmt.Sprintf("unknown command %q.%s There are %s.%s", word, near, strings.Join(names, ", "), seeHelp(cmd)))
+	return Misuse(fmt.Sprintf("unknown command %q.%s The commands are %s.%s", word, near, strings.Join(names, ", "), seeHelp(cmd)))
 }
 
 func flagsOf(cmd *cobra.Command) string {
@@ -105,5 +105,5 @@ func flagNames(cmd *cobra.Command) (names []string) {
 }
 
 func seeHelp(cmd *cobra.Command) string {
-	return fmt.Sprintf(" More by: %s --help", cmd.CommandPath())
+	return fmt.Sprintf(" See %s --help", cmd.CommandPath())
 }

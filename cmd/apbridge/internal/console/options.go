@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ConfigFlags are the flags for reading a configuration.
+// ConfigFlags holds the flags that select and override a configuration.
 type ConfigFlags struct {
 	File     string
 	listen   string
@@ -40,7 +40,7 @@ func (f *Filled) Type() string   { return "string" }
 
 func (f *Filled) Set(s string) error {
 	if s == "" {
-		return errors.New("it is empty; write a value, or leave the flag out for the default")
+		return errors.New("must not be empty; leave the flag out to use the default")
 	}
 	*f = Filled(s)
 	return nil
@@ -51,7 +51,7 @@ func (f *ConfigFlags) Load(environ []string, warn func(config.Problem)) (*config
 	return f.LoadFrom(environ, warn, nil)
 }
 
-// LoadFrom is Load that also calls read with each file that was read and its content.
+// LoadFrom is like Load but also calls read with the name and content of each file that was read.
 func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Problem), read func(file string, content []byte)) (*config.Config, error) {
 	o, err := f.Options(environ)
 	if err != nil {
@@ -83,7 +83,7 @@ func checkItemPath(text string) error {
 	return err
 }
 
-// Path returns the configuration file of the flags or the environment, or "".
+// Path returns the configuration file named by the flags or the environment, or "".
 func (f *ConfigFlags) Path(environ []string) string {
 	if f.File != "" {
 		return f.File
@@ -111,10 +111,10 @@ func (f *ConfigFlags) settings() ([]config.Setting, error) {
 	for _, a := range f.Agents {
 		name, url, ok := strings.Cut(a, "=")
 		if !ok {
-			return nil, Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, for instance legacy=http://127.0.0.1:8000", a))
+			return nil, Misuse(fmt.Sprintf("flag --agent: %q is not NAME=URL, such as legacy=http://127.0.0.1:8000", a))
 		}
-		if first, twice := urls[name]; twice && first != url { // completion reads flags twice
-			return nil, Misuse(fmt.Sprintf("flag --agent: %q is given twice; give each agent a name of its own", name))
+		if first, twice := urls[name]; twice && first != url { // completion parses flags twice
+			return nil, Misuse(fmt.Sprintf("flag --agent: %q is given twice; give each agent a different name", name))
 		}
 		urls[name] = url
 		list = append(list, config.Setting{Path: []string{"agents", name, "url"}, Value: url, From: "flag --agent"})

@@ -1,4 +1,4 @@
-// Package console has the common parts of the commands: their process, their flags, errors about command lines, and
+// Package console has the common parts of the commands: the process, common flags, errors about command lines, and
 // output to terminals. It knows no command.
 package console
 
@@ -20,17 +20,17 @@ type Process struct {
 	Out, Err io.Writer
 	Environ  []string
 	Args     []string // of the command line, during a command
-	// Hangups starts to receive the signals for a reload; nil for none.
+	// Hangups starts receiving the signals for a reload. It is nil if there are none.
 	Hangups func() <-chan os.Signal
 }
 
-// ExitMisuse is the exit code of an invalid command line. Other failures have 1.
+// ExitMisuse is the exit code for an invalid command line. Other failures have 1.
 const ExitMisuse = 2
 
-// ExitInterrupted is the exit code after Ctrl-C, as in shells: 128 and SIGINT.
+// ExitInterrupted is the exit code after Ctrl-C, as in shells: 128 plus SIGINT.
 const ExitInterrupted = 130
 
-// ExitCode returns the exit code of an error.
+// ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
 	if errors.As(err, new(Misuse)) || errors.As(err, new(config.Complaints)) {
 		return ExitMisuse
@@ -38,12 +38,12 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Ended is the exit code of a command that has printed its error already.
+// Ended is the exit code of a command that has already printed its error.
 type Ended int
 
 func (e Ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// sentence returns the text of an error without the code at its beginning, which is for programs.
+// sentence returns the text of an error without the leading code, which is for programs.
 func sentence(err error) string {
 	if e, ok := errors.AsType[*mapping.Error](err); ok {
 		return strings.Replace(err.Error(), e.Code+": ", "", 1)
@@ -58,16 +58,16 @@ func (p *Process) Complain(err error) {
 	case !errors.As(err, &faults):
 		fmt.Fprintf(p.Err, "apbridge: %s\n", sentence(err))
 	case len(faults) == 1:
-		fmt.Fprintf(p.Err, "apbridge: the configuration cannot be used: %s\n", faults[0])
+		fmt.Fprintf(p.Err, "apbridge: invalid configuration: %s\n", faults[0])
 	default:
-		fmt.Fprintln(p.Err, "apbridge: the configuration cannot be used:")
+		fmt.Fprintln(p.Err, "apbridge: invalid configuration:")
 		for _, c := range faults {
 			fmt.Fprintf(p.Err, "  %s\n", c)
 		}
 	}
 }
 
-// Unreached returns the error of a server that does not answer, unless Ctrl-C ended the wait.
+// Unreached returns the error for a server that does not answer, unless Ctrl-C ended the wait.
 func Unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Ended(ExitInterrupted)
@@ -75,7 +75,7 @@ func Unreached(ctx context.Context, err error) error {
 	return Misuse(err.Error())
 }
 
-// Variable returns a variable of an environment, or "".
+// Variable returns the value of a variable in an environment, or "".
 func Variable(environ []string, name string) string {
 	for _, e := range environ {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {

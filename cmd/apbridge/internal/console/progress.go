@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Shown returns two functions. look rewrites one line on a terminal, a few times per second, and writes nothing
+// Shown returns two functions. look rewrites one line on a terminal, at most a few times per second, and writes nothing
 // elsewhere. end ends the line.
 func (p *Process) Shown(text func() string) (look, end func()) {
 	raw, ok := Rewritable(p.Err, p.Environ)

@@ -14,7 +14,7 @@ var (
 	secretName = regexp.MustCompile(`(?i)(api[-_]?key|secret|password|passwd|credential|bearer)s?$|token$|(^|[^a-z0-9])(key|pwd|pass|auth|authorization)s?$`)
 	assignment = regexp.MustCompile(`[\w.-]+=[^\s"'&#]+`)
 	flagValue  = regexp.MustCompile(`-[\w.-]+\s+[^\s"'-][^\s"']*`)
-	// member matches a member of JSON or YAML, or a header, including the scheme of its credentials.
+	// member matches a member of JSON or YAML or a header, including the scheme of its credentials.
 	member  = regexp.MustCompile(`(?i)[\w.-]+(?:\\?["'])?\s*:\s*(?:"(?:[^"\\]|\\.)*"|\\"[^"\\]*\\"|'[^']*'|(?:(?:basic|bearer|token|digest)\s+)?[^\s"'{}\[\],/][^\s"'{}\[\],]*)`)
 	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"']+`)
 )
@@ -22,8 +22,8 @@ var (
 const hidden = credential.HiddenText
 
 // WithoutSecrets returns a command line for reports, which may be published. It hides the values of flags, variables
-// and query members with names of secrets, logins in URLs, and texts in the form of a key. Other secrets cannot be
-// recognised; they belong in the environment.
+// and query members whose names suggest a secret, logins in URLs, and texts that look like keys. Other secrets cannot
+// be recognised. They belong in the environment.
 func WithoutSecrets(words []string) string {
 	shown := make([]string, len(words))
 	for i, word := range words {
@@ -41,7 +41,7 @@ func WithoutSecrets(words []string) string {
 }
 
 // WithoutParts returns a word, which may be a whole shell script, without the secrets in it. It hides more than
-// credential.Set.Hide does in other texts, since in a command short names such as "key" mean a credential.
+// credential.Set.Hide, since in a command line short names such as "key" mean a credential.
 func WithoutParts(word string) string {
 	word = address.ReplaceAllStringFunc(word, withoutLogin)
 	for _, form := range []*regexp.Regexp{assignment, flagValue} {
@@ -51,7 +51,7 @@ func WithoutParts(word string) string {
 	return credential.Set(nil).Hide(word)
 }
 
-// withoutValue hides the value after a secret's name. end is the index of the separator.
+// withoutValue hides the value after the name of a secret. end is the index of the separator.
 func withoutValue(part string, end int) string {
 	if !secretName.MatchString(strings.TrimRight(part[:end], ` \"'`)) {
 		return part
@@ -59,7 +59,7 @@ func withoutValue(part string, end int) string {
 	value := strings.TrimLeft(part[end+1:], " \t\n")
 	quote := ""
 	if part[end] == ':' && strings.HasPrefix(value, `"`) {
-		quote = `"` // JSON stays JSON
+		quote = `"` // so that JSON stays valid
 	}
 	return part[:len(part)-len(value)] + quote + hidden + quote
 }

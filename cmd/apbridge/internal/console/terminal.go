@@ -8,8 +8,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// Of returns a writer to f. On a terminal, it only writes text, because agents' and clients' output may contain escape
-// sequences. A file or a pipe gets every byte unchanged.
+// Of returns a writer to f. If f is a terminal, the writer escapes control characters, because the output of agents and
+// clients may contain escape sequences. A file or a pipe gets every byte unchanged.
 func Of(f *os.File) io.Writer {
 	if isatty.IsTerminal(f.Fd()) {
 		return TerminalOf(f)
@@ -26,8 +26,8 @@ func OnTerminal(console io.Writer) bool {
 	return ok
 }
 
-// Rewritable returns the raw writer of a console, for sequences that rewrite lines. It returns false if it is no
-// terminal, or one without such sequences (terminfo calls it dumb).
+// Rewritable returns the raw writer of a console, for escape sequences that rewrite lines. It returns false if the
+// console is not a terminal or does not support such sequences (terminfo calls it dumb).
 func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 	t, ok := console.(terminal)
 	if !ok || Variable(environ, "TERM") == "dumb" {
@@ -39,8 +39,8 @@ func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 // TerminalOf returns a terminal that writes to w.
 func TerminalOf(w io.Writer) io.Writer { return terminal{plainText{w}} }
 
-// plainText escapes control characters, except line ends and tabs, in the way of JSON. JSON stays JSON with the same
-// meaning. Each Write must contain whole characters.
+// plainText escapes control characters as in JSON, except line ends and tabs. JSON keeps its meaning. Each Write must
+// contain whole characters.
 type plainText struct{ w io.Writer }
 
 func (p plainText) Write(b []byte) (int, error) {

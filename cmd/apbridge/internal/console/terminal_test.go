@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// hostile is what an agent may say to a terminal: colours, a title, a link, a cleared screen (also as C1, in UTF-8 and
-// as a byte), an overwritten line, and turned text.
+// hostile has output with which an agent may manipulate a terminal: colours, a title, a link, a cleared screen (also as
+// C1, in UTF-8 and as a byte), an overwritten line, and reversed text.
 const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\a \x1b]8;;http://evil\x1b\\link \x1b[2J \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028"
 
-// hostileBytes is the same in a character set that a terminal may be set to.
+// hostileBytes is the same in another character set that a terminal may use.
 const hostileBytes = hostile + "\x9b2J"
 
-// harmless reports whether text does nothing but show.
+// harmless reports whether text has no control characters with an effect.
 func harmless(s string) bool {
 	return bytes.Equal(mapping.Visible([]byte(s)), []byte(s)) && !strings.ContainsRune(s, '\x1b')
 }

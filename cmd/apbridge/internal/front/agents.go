@@ -16,7 +16,7 @@ type listed struct {
 	Default bool
 	Dialect string // "" if unknown
 	Health  Health
-	// Answered is the time of its newest answer, or zero if that is unknown or not for the caller.
+	// Answered is the time of its newest answer, or zero if it is unknown or the caller may not see it.
 	Answered time.Time
 }
 
@@ -32,8 +32,8 @@ func (l listed) Mark() string {
 	}
 }
 
-// agents returns the agents that the caller may use, the default one first, with their health. The time of answers to
-// other callers is only for callers that may read the metrics.
+// agents returns the agents that the caller may use, the default one first, with their health. Only callers that may
+// read the metrics see the time of answers to others.
 func (f *front) agents(r *http.Request) (list []listed) {
 	who, cfg := mapping.PrincipalOf(r.Context()), f.Config()
 	agents := map[string]Agent{}

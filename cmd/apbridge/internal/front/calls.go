@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Calls is a meter that records the newest calls of each agent, and passes them on to the next meter. Safe for
-// concurrent use.
+// Calls is a meter that records the newest calls to each agent and passes all calls on to the next meter. It is safe
+// for concurrent use.
 type Calls struct {
 	next adapter.Meter
 	of   sync.Map // of *agentCalls by agent
@@ -18,7 +18,7 @@ type Calls struct {
 // callsKept is the number of recorded calls per agent.
 const callsKept = 256
 
-// agentCalls are the newest calls of one agent.
+// agentCalls holds the newest calls to one agent.
 type agentCalls struct {
 	mu     sync.Mutex
 	last   time.Time                // time of the newest answer
@@ -27,13 +27,13 @@ type agentCalls struct {
 	n      int // number of calls
 }
 
-// NewCalls returns a meter before another one.
+// NewCalls returns Calls that pass on to next.
 func NewCalls(next adapter.Meter) *Calls { return &Calls{next: next} }
 
 // UpstreamCall implements adapter.Meter.
 func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duration) {
 	at, known := c.of.Load(agent)
-	if !known { // a table has two kilobytes, so it is not allocated for each call
+	if !known { // the table has two kilobytes, so it is not allocated for each call
 		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
 	}
 	if calls, ok := at.(*agentCalls); ok {
@@ -55,7 +55,7 @@ func (a *agentCalls) note(ok bool, took time.Duration) {
 // Answered returns the time of an agent's newest answer, or zero if there is none since the start.
 func (c *Calls) Answered(agent string) time.Time { return c.Newest(agent).Answered }
 
-// CallSummary summarises the newest calls of an agent.
+// CallSummary summarises the newest calls to an agent.
 type CallSummary struct {
 	Answered time.Time // the newest answer; zero if none since the start
 	Calls    int       // number of recorded calls, at most 256
@@ -64,7 +64,7 @@ type CallSummary struct {
 	Slow     time.Duration // 95th percentile
 }
 
-// Newest summarises the newest calls of an agent. Durations are those of answered calls.
+// Newest summarises the newest calls to an agent. Durations only include answered calls.
 func (c *Calls) Newest(agent string) (s CallSummary) {
 	at, _ := c.of.Load(agent)
 	a, ok := at.(*agentCalls)

@@ -1,9 +1,9 @@
-// Package front has the first two pages for people: / describes the bridge, its agents and their health, and /docs
-// their use. The bridge mounts it. Both only show the agents that the caller's key may use, and none to a caller
-// without a required key. The pages name no dialect. Start reading at Pages.
+// Package front serves two HTML pages: / describes the bridge, its agents and their health, and /docs how to use them.
+// The bridge mounts it. Both show only the agents that the caller's key may use, and none to a caller without a
+// required key. The package knows no particular dialect. Start reading at Pages.
 //
-// Each agent is checked at most once in 30 seconds for all visitors. The time of answers to others is only shown to
-// principals that may read the metrics. The URL on a page is the one that the caller used.
+// Each agent is checked at most once in 30 seconds for all visitors together. The time of answers to others is only
+// shown to principals that may read the metrics. The bridge's URL on a page is the one that the caller used.
 package front
 
 import (
@@ -30,8 +30,8 @@ type Options struct {
 	Agent func(name string) Agent
 	// Health checks the agents; nil means new Checkups.
 	Health *Checkups
-	// Answered returns the time of an agent's newest answer, or zero if there is none since the start. nil means that
-	// it is unknown.
+	// Answered returns the time of an agent's newest answer, or zero if there has been none since the start. nil means
+	// that the time is unknown.
 	Answered func(name string) time.Time
 	// Caller returns information about the caller of a request, besides its principal.
 	Caller func(context.Context) Caller
@@ -92,22 +92,22 @@ func (f *front) answer(w http.ResponseWriter, r *http.Request, p *page.Page, v p
 	}
 	if err := p.Answer(w, r, v); err != nil {
 		f.Log.Error("page could not be rendered", zap.Error(err))
-		http.Error(w, "The page could not be made; the log has the cause.", http.StatusInternalServerError)
+		http.Error(w, "The page could not be rendered; see the log for the cause.", http.StatusInternalServerError)
 	}
 }
 
-// standing describes the permissions of a caller.
+// standing describes what a caller may see.
 type standing struct {
 	URL    string
 	Keys   bool   // the bridge requires keys
-	Notice string // why the caller sees no agent
+	Notice string // why the caller sees no agents
 }
 
 func (f *front) standing(r *http.Request) standing {
 	c := f.Caller(r.Context())
 	s := standing{URL: c.URL, Keys: f.Config().Auth.Said()}
 	if c.Fault != nil {
-		s.Notice = cmp.Or(sentence(c.Fault), "The key is not good.")
+		s.Notice = cmp.Or(sentence(c.Fault), "The key is invalid.")
 	}
 	return s
 }

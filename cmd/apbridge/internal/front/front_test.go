@@ -95,7 +95,7 @@ func ask1(t *testing.T, h http.Handler, who mapping.Principal, headers ...string
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 
-// TestNamesAreInert: whatever a name or an agent's own words hold, the page shows it as text.
+// TestNamesAreInert checks that names and messages of agents are shown as text, whatever they contain.
 func TestNamesAreInert(t *testing.T) {
 	t.Parallel()
 	names := []string{"<script>alert(1)</script>", "a\u202eb\u2066", "it's \"quoted\" $(id) `id`", strings.Repeat("x", 64), "\x00\x1b[31m", "</code></pre><b>"}
@@ -120,7 +120,7 @@ func TestNamesAreInert(t *testing.T) {
 	}
 }
 
-// TestHealth: what an agent is said to be, and by which sentence.
+// TestHealth checks the state and the sentence that are shown for an agent.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	agents := map[string]*played{
@@ -152,8 +152,8 @@ func TestHealth(t *testing.T) {
 		"good":   {"answers", "LangGraph Server, graph a"},
 		"away":   {"does not answer", "The agent away does not answer."},
 		"closed": {"cannot be used", "The agent closed refuses credentials."},
-		"other":  {"cannot be used", "A server answers at the agent's URL, but not as such an agent does. Ask apbridge doctor."},
-		"broken": {"does not answer", "It could not be asked; the log of the bridge may say why."},
+		"other":  {"cannot be used", "A server answers at the agent's URL, but not like such an agent. Run apbridge doctor for details."},
+		"broken": {"does not answer", "It could not be checked; the log of the bridge may have the reason."},
 		"slow":   {"does not answer", "It did not answer within 2s."},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
@@ -161,8 +161,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestVisitorsCostAgentsNothing: an agent is asked once in a while, however many look, and one that no visitor may know
-// of is not asked at all. An agent that replaces it is asked anew.
+// TestVisitorsCostAgentsNothing checks that an agent is checked once per interval, however many visitors there are. An
+// agent that no visitor may see is not checked. An agent that replaces another one is checked again.
 func TestVisitorsCostAgentsNothing(t *testing.T) {
 	t.Parallel()
 	h, now := NewCheckups(), time.Now()
@@ -196,7 +196,7 @@ func TestVisitorsCostAgentsNothing(t *testing.T) {
 	}
 }
 
-// TestOthersCallsAreNotTold: that an agent answered another caller is told only to callers that may read metrics.
+// TestOthersCallsAreNotTold checks that only callers that may read metrics see whether an agent answered other callers.
 func TestOthersCallsAreNotTold(t *testing.T) {
 	t.Parallel()
 	called := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -211,7 +211,7 @@ func TestOthersCallsAreNotTold(t *testing.T) {
 	}
 }
 
-// spokenBy is a dialect that shows its program for whatever it is asked for.
+// spokenBy returns a dialect whose example program contains its parameters.
 func spokenBy(name string) adapter.Dialect {
 	return adapter.Dialect{
 		Name: name, Mount: func(*mux.Router, adapter.Service, adapter.Face) {}, Speaks: "the words of " + name, Chooses: "as " + name + "_id",
@@ -222,8 +222,8 @@ func spokenBy(name string) adapter.Dialect {
 	}
 }
 
-// TestProgramsAreTheDialects: both pages show what the dialects bring, those of the last one first, for the agent that
-// the caller is shown first.
+// TestProgramsAreTheDialects checks that both pages show the example programs of the dialects, last dialect first, for
+// the first agent that the caller sees.
 func TestProgramsAreTheDialects(t *testing.T) {
 	t.Parallel()
 	const input = `{"messages":[{"role":"user","content":"hi"}]}`
@@ -255,7 +255,7 @@ func TestProgramsAreTheDialects(t *testing.T) {
 	}
 }
 
-// TestExamples: a route of one agent has its path, and what a path names is a variable of the shell.
+// TestExamples checks that a route of one agent has the agent's path, and that path parameters become shell variables.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	doc, err := readRoutes(adapter.Document{Name: "d", Text: []byte(`{"servers":[{"url":"/"},{"url":"/of/{agent}"}],"paths":{"/talks/{talk_id}":{"get":{}}}}`)})

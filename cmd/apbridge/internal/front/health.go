@@ -26,20 +26,20 @@ type State string
 const (
 	Answers State = "answers"
 	Silent  State = "does not answer"
-	Unfit   State = "cannot be used" // a server answers, but not as the agent should
+	Unfit   State = "cannot be used" // a server answers, but not like the agent
 	Unknown State = "not known yet"
 )
 
-// Health is the bridge's knowledge of an agent's state.
+// Health is the last known state of an agent.
 type Health struct {
 	State   State
-	Message string    // for people: the reason, or a description of the agent
+	Message string    // readable reason, or a description of the agent
 	Asked   time.Time // zero if never
 	Took    time.Duration
 }
 
-// Checkups checks the health of agents, each at most once in fresh for all visitors together, so that visitors cost
-// agents nothing. Safe for concurrent use.
+// Checkups checks the health of agents. It checks each agent at most once in fresh for all visitors together, so many
+// visitors do not burden an agent. It is safe for concurrent use.
 type Checkups struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]H
 	return h.found(agents)
 }
 
-// due returns the agents to check now, and marks them as checked.
+// due returns the agents to check now and marks them as checked.
 func (h *Checkups) due(agents map[string]Agent) (list []*checkup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *Checkups) due(agents map[string]Agent) (list []*checkup) {
 	for name, agent := range agents {
 		c := h.known[name]
 		if c == nil || c.agent != agent {
-			c = &checkup{agent: agent, found: Health{State: Unknown, Message: "It is being asked. Look again in a moment."}}
+			c = &checkup{agent: agent, found: Health{State: Unknown, Message: "It is being checked. Reload in a moment."}}
 			h.known[name] = c
 		}
 		if c.begun.IsZero() || now.Sub(c.begun) >= fresh {
@@ -125,12 +125,12 @@ func ask(ctx context.Context, agent Agent) Health {
 		return Health{State: Answers}
 	}
 	if about.Profile() == "" {
-		return Health{State: Unfit, Message: "A server answers at the agent's URL, but not as such an agent does. Ask apbridge doctor."}
+		return Health{State: Unfit, Message: "A server answers at the agent's URL, but not like such an agent. Run apbridge doctor for details."}
 	}
 	return Health{State: Answers, Message: about.Profile()}
 }
 
-// silent describes the failure for callers that may use the agent.
+// silent describes a failure for callers that may use the agent.
 func silent(ctx context.Context, err error) Health {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return Health{State: Silent, Message: "It did not answer within " + patience.String() + "."}
@@ -142,5 +142,5 @@ func silent(ctx context.Context, err error) Health {
 	case e.Class != mapping.Internal:
 		return Health{State: Silent, Message: e.Message}
 	}
-	return Health{State: Silent, Message: "It could not be asked; the log of the bridge may say why."}
+	return Health{State: Silent, Message: "It could not be checked; the log of the bridge may have the reason."}
 }

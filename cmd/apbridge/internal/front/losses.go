@@ -6,17 +6,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// losses are the losses with agents of one dialect.
+// losses holds the losses with agents of one dialect.
 type losses struct {
 	Dialect string
-	Agents  []string // those of them that the caller may see
+	Agents  []string // those that the caller may see
 	Clients []clientLosses
 }
 
-// clientLosses are the losses of clients of one dialect.
+// clientLosses holds the losses of clients of one dialect.
 type clientLosses struct {
 	Dialect string
-	Lost    []mapping.LossRow // dropped fields, followed by approximated ones
+	Lost    []mapping.LossRow // dropped fields, then approximated ones
 	Exact   []mapping.LossRow
 }
 
@@ -58,7 +58,7 @@ func speakers(agents []listed, dialect string) (names []string) {
 	return names
 }
 
-// in returns the element of a list for which is returns true, and adds one if necessary.
+// in returns the element of a list for which is returns true. If there is none, it adds one.
 func in[T any](list *[]*T, is func(*T) bool, make func() *T) *T {
 	if i := slices.IndexFunc(*list, is); i >= 0 {
 		return (*list)[i]

@@ -9,14 +9,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// document has the routes of an OpenAPI document, in order.
+// document holds the routes of an OpenAPI document in order.
 type document struct {
 	Name, Path, About string
 	perAgent          string // path prefix of its routes for one agent, with "{agent}" for the name, or ""
 	Groups            []*group
 }
 
-// group has the routes of one tag.
+// group holds the routes with one tag.
 type group struct {
 	Tag    string
 	Routes []route
@@ -31,7 +31,7 @@ type route struct {
 	streams, socket    bool            // the response is an event stream, or a WebSocket
 }
 
-// operation is the part of an operation that is read.
+// operation has the members of an operation that are used here.
 type operation struct {
 	Summary     string
 	Tags        []string

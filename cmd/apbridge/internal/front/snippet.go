@@ -14,7 +14,7 @@ const placeholder = "AGENT"
 // words is the input in example programs.
 const words = "hi"
 
-// asked returns the parameters of example programs, for the first visible agent.
+// asked returns the parameters of example programs for the first visible agent.
 func asked(s standing, agents []listed) adapter.SnippetParams {
 	message := new(rawjson.Writer).Open('{').Key("role").Text("user").Key("content").Text(words).Close('}').Bytes
 	a := adapter.SnippetParams{URL: s.URL, Agent: placeholder, Keys: s.Keys, Words: words}

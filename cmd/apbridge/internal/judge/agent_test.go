@@ -22,7 +22,7 @@ import (
 type scripted struct {
 	last  int               // the last step; 0 means never
 	files map[string]string // by path
-	// answers replace the responses to "METHOD path", in which TASK stands for the id.
+	// answers replaces the responses to "METHOD path". TASK is replaced by the id.
 	answers map[string]string
 	more    string // of each step, as ,"additional_output":{}
 

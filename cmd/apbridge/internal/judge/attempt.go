@@ -36,7 +36,7 @@ type attempt struct {
 	challenge challenge.Challenge
 	report.Attempt
 	began   time.Time
-	failure string // why the agent's run failed, by its last step
+	failure string // why the agent's run failed, according to its last step
 	silent  bool   // a step got no response in time
 	answers int    // bytes of steps so far
 	done    bool   // the agent was not interrupted
@@ -72,7 +72,7 @@ func (a *attempt) emit(kind, text string) {
 // work drives the agent up to its last step, the time limit or a failure.
 func (a *attempt) work(ctx context.Context) (err error) {
 	if a.TaskID, err = a.Agent.Create(ctx, a.challenge.Task); err != nil {
-		return fmt.Errorf("no task was made: %w", err)
+		return fmt.Errorf("the task could not be created: %w", err)
 	}
 	a.emit(report.EventTask, a.TaskID)
 	for _, f := range a.challenge.In {
@@ -117,8 +117,8 @@ func (a *attempt) step(ctx context.Context) (last bool, err error) {
 	return s.Last, nil
 }
 
-// halted reports whether the steps ended by Ctrl-C or without a response in time. The files are judged nevertheless, as
-// agbenchmark does.
+// halted reports whether the steps ended because of Ctrl-C or a missing response. The files are judged nevertheless, as
+// in agbenchmark.
 func (a *attempt) halted(ctx context.Context) bool {
 	a.TimedOut = a.TimedOut || a.silent
 	return a.silent || ctx.Err() != nil && a.TaskID != ""
@@ -136,7 +136,7 @@ func (a *attempt) judge(ctx context.Context) error {
 		v := a.verdict(ctx, w)
 		a.Status, a.Reason, a.Files, a.Output, a.GraderTokens = v.Status, v.Reason, v.Files, v.Output, v.GraderTokens
 	}
-	_ = w.Close() // if it cannot be removed, Sweep tries again
+	_ = w.Close() // if removal fails, Sweep tries again
 	return err
 }
 
@@ -162,15 +162,15 @@ func (a *attempt) workspace() (*workspace, error) {
 
 var notInNames = regexp.MustCompile(`[^\pL\pN._-]`)
 
-// folder returns a name for this attempt, which another one may have, too.
+// folder returns a name for this attempt. It need not be unique.
 func (a *attempt) folder() string {
 	const most = 100 // bytes, of the 255 that folders may have
 	name := clipped(strings.TrimLeft(notInNames.ReplaceAllString(a.challenge.Name, "_"), "."), most)
 	return fmt.Sprintf("%s-%d", name, a.Number)
 }
 
-// fetch downloads the artifacts, also after the time limit. All together may take as long as one request, since a slow
-// agent can have a thousand files.
+// fetch downloads the artifacts, even after the time limit. All downloads together may take as long as one request,
+// since a slow agent can have a thousand files.
 func (a *attempt) fetch(ctx context.Context, w *workspace) error {
 	ctx, stop := context.WithTimeoutCause(ctx, a.Agent.Patience, agent.ErrNoAnswer)
 	defer stop()
@@ -179,7 +179,7 @@ func (a *attempt) fetch(ctx context.Context, w *workspace) error {
 	case err != nil:
 		return fmt.Errorf("its files could not be listed: %w", err)
 	case len(list) > maxFiles:
-		return fmt.Errorf("the agent lists %d files or more; at most %d are taken", len(list), maxFiles)
+		return fmt.Errorf("the agent lists at least %d files; at most %d are allowed", len(list), maxFiles)
 	}
 	room := int64(maxBytes)
 	for _, f := range list {
@@ -192,14 +192,14 @@ func (a *attempt) fetch(ctx context.Context, w *workspace) error {
 			return fmt.Errorf("the agent's files are larger than %d MiB together", maxBytes>>20)
 		}
 		if err != nil {
-			return fmt.Errorf("its file %.200q could not be fetched: %w", f.Path(), err)
+			return fmt.Errorf("its file %.200q could not be downloaded: %w", f.Path(), err)
 		}
 	}
 	return nil
 }
 
-// conclude sets the reason of an attempt that did not pass. ctx bounded the work and after the judging. err prevented
-// the judging.
+// conclude sets the reason of an attempt that did not pass. ctx is the context of the work, after that of the judging.
+// err is the error that prevented the judging.
 func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if err != nil {
 		a.Status, a.Reason = report.Failed, a.transport(err)
@@ -207,13 +207,14 @@ func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if a.Status == report.Passed {
 		return
 	}
-	// Reports are passed on, so credentials are hidden, before a cut could leave half of one.
+	// Reports may be shared, so credentials are hidden. This happens before the text is shortened, which could leave
+	// half of one.
 	defer func() { a.Reason = line(credential.Set(nil).Hide(a.Reason), maxReason) }()
 	switch {
 	case ctx.Err() != nil && !a.done: // not the agent's fault
-		a.Status, a.Reason = report.Skipped, fmt.Sprintf("stopped in step %d, before it was done", a.Steps+1)
+		a.Status, a.Reason = report.Skipped, fmt.Sprintf("stopped in step %d", a.Steps+1)
 	case after.Err() != nil:
-		a.Status, a.Reason = report.Skipped, "stopped while its files were judged"
+		a.Status, a.Reason = report.Skipped, "stopped while its files were being judged"
 	case a.TimedOut:
 		a.Reason = fmt.Sprintf("%s; %s", a.ranOut(), a.Reason)
 	case a.failure != "" && a.Status == report.Failed:
@@ -239,7 +240,7 @@ func (a *attempt) ranOut() string {
 	return fmt.Sprintf("time limit of %s reached in step %d", spoken(a.limit()), a.Steps)
 }
 
-// transport describes the failure of a request for people.
+// transport returns a readable description of a failed request.
 func (a *attempt) transport(err error) string {
 	var call *url.Error
 	var wire net.Error
@@ -249,7 +250,7 @@ func (a *attempt) transport(err error) string {
 	if why := a.gone(); why != nil {
 		return why.Error()
 	}
-	return strings.Replace(err.Error(), call.Error(), fmt.Sprintf("the agent broke off or is gone (%v)", call.Err), 1)
+	return strings.Replace(err.Error(), call.Error(), fmt.Sprintf("the connection to the agent broke (%v)", call.Err), 1)
 }
 
 // spoken formats a duration, such as 6 s or 5 min.
@@ -279,7 +280,7 @@ func clipped(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// afterwards returns a context that ends a grace period after ctx.
+// afterwards returns a context that ends a grace period after ctx ends.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })

@@ -27,8 +27,8 @@ type GraderConfig struct {
 	Timeout time.Duration // of one request, above 0
 }
 
-// Grader is a Model behind an endpoint like OpenAI's (API reference, Chat Completions, Create). Safe for concurrent
-// use.
+// Grader is a Model behind an OpenAI-compatible endpoint (API reference, Chat Completions, Create). It is safe for
+// concurrent use.
 type Grader struct {
 	cfg     GraderConfig
 	secrets credential.Set
@@ -42,18 +42,18 @@ func NewGrader(cfg GraderConfig) (*Grader, error) {
 	base, err := url.Parse(cfg.URL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("the URL of the grader is none; it is one as https://api.openai.com/v1")
+		return nil, errors.New("the URL of the grader is invalid; use one such as https://api.openai.com/v1")
 	case base.User != nil:
-		return nil, errors.New("the URL of the grader has a user or a password; set GRADER_KEY in the environment instead")
+		return nil, errors.New("the URL of the grader has a user or password; set GRADER_KEY in the environment instead")
 	case cfg.Model == "":
-		return nil, errors.New("the grader has no model; name one that the endpoint knows")
+		return nil, errors.New("the grader has no model; set one that the endpoint offers")
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &Grader{cfg: cfg, secrets: credential.SetOf(cfg.Key), base: base, http: client, wait: pause.For}, nil
 }
 
 // Probe requests the list of models, which is free of charge. It fails if the endpoint is unreachable or refuses the
-// key, but not if it lacks the list.
+// key, but not if it does not provide a list.
 func (g *Grader) Probe(ctx context.Context) error {
 	_, f := g.send(ctx, http.MethodGet, "models", nil)
 	if f == nil || f.status != 0 && f.status != http.StatusUnauthorized {
@@ -62,7 +62,7 @@ func (g *Grader) Probe(ctx context.Context) error {
 	return f
 }
 
-// Grade implements Model. The Grade has the used tokens also if there is an error.
+// Grade implements Model. The Grade has the number of used tokens even if there is an error.
 func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error) {
 	body, err := graderRequest(g.cfg.Model, c, text)
 	if err != nil {
@@ -86,8 +86,8 @@ func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) 
 	return grade, nil
 }
 
-// Prompts for each scoring and template of agbenchmark's format. The meaning is that of agbenchmark/utils/prompts.py;
-// the words are ours.
+// Prompts for each scoring and template of agbenchmark's format. They have the meaning of agbenchmark/utils/prompts.py
+// in our own words.
 var (
 	scorings = map[string]string{
 		challenge.Percentage: "Score from 0 (useless) to 100 (ideal); fractions are allowed.",
@@ -165,7 +165,7 @@ func (g *Grader) ask(ctx context.Context, body []byte) ([]byte, error) {
 			return nil, f
 		}
 		if err := g.wait(ctx, f.pause(try)); err != nil {
-			return nil, fmt.Errorf("%w; then the time was up", f)
+			return nil, fmt.Errorf("%w; no time was left for another attempt", f)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (f *graderError) pause(try int) time.Duration {
 	return firstPause << (try - 1)
 }
 
-var errGraderTimeout = errors.New("no answer in time")
+var errGraderTimeout = errors.New("no response in time")
 
 func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]byte, *graderError) {
 	ctx, stop := context.WithTimeoutCause(ctx, g.cfg.Timeout, errGraderTimeout)
@@ -199,7 +199,7 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	defer res.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxGraderAnswer+1))
 	over := len(raw) > maxGraderAnswer
-	if err != nil || over { // it may end within the key
+	if err != nil || over { // the excerpt may end within the key
 		raw = g.secrets.WithoutHalf(raw)
 	}
 	switch {
@@ -208,7 +208,7 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	case err != nil:
 		return nil, g.unreached(ctx, err)
 	case over:
-		return nil, &graderError{text: fmt.Sprintf("the grader answered more than %d MiB", maxGraderAnswer>>20)}
+		return nil, &graderError{text: fmt.Sprintf("the grader's response exceeds %d MiB", maxGraderAnswer>>20)}
 	}
 	return raw, nil
 }
@@ -221,17 +221,17 @@ func (g *Grader) unreached(ctx context.Context, err error) *graderError {
 	if call := new(url.Error); errors.As(err, &call) {
 		err = call.Err // without the URL, whose query may contain a secret
 	}
-	return &graderError{text: fmt.Sprintf("the grader at %s was not reached: %s", g.base.Host, g.secrets.Hide(err.Error())), again: ctx.Err() == nil}
+	return &graderError{text: fmt.Sprintf("the grader at %s could not be reached: %s", g.base.Host, g.secrets.Hide(err.Error())), again: ctx.Err() == nil}
 }
 
 func (g *Grader) refused(res *http.Response, raw []byte) *graderError {
-	f := &graderError{status: res.StatusCode, text: fmt.Sprintf("the grader answered %d", res.StatusCode)}
+	f := &graderError{status: res.StatusCode, text: fmt.Sprintf("the grader returned %d", res.StatusCode)}
 	switch {
 	case res.StatusCode/100 == 3:
-		f.text += ", a redirection, which is not followed; is --grader-url the right one?"
+		f.text += ", a redirection, which is not followed; is --grader-url right?"
 		return f
 	case res.StatusCode == http.StatusUnauthorized:
-		f.text += " (is GRADER_KEY the right one?)"
+		f.text += " (is GRADER_KEY right?)"
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
 		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
@@ -254,10 +254,10 @@ func (g *Grader) read(raw []byte) (text string, tokens *int64, err error) {
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return "", nil, fmt.Errorf("the grader answered what is no chat completion: %s", g.shown(string(raw)))
+		return "", nil, fmt.Errorf("the grader's response is not a chat completion: %s", g.shown(string(raw)))
 	}
 	if len(a.Choices) == 0 || a.Choices[0].Message.Content == nil {
-		return "", a.Usage.Total, fmt.Errorf("the grader answered without a text: %s", g.shown(string(raw)))
+		return "", a.Usage.Total, fmt.Errorf("the grader's response has no text: %s", g.shown(string(raw)))
 	}
 	return *a.Choices[0].Message.Content, a.Usage.Total, nil
 }
@@ -267,7 +267,7 @@ func (g *Grader) scoreOf(answer string, most float64) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	score, err := strconv.ParseFloat(strings.TrimSpace(lines[len(lines)-1]), 64)
 	if err != nil || !(score >= 0 && score <= most) { // also refuses NaN
-		return 0, fmt.Errorf("the grader answered %s, which does not end with a score from 0 to %g", g.shown(answer), most)
+		return 0, fmt.Errorf("the grader's response %s does not end with a score from 0 to %g", g.shown(answer), most)
 	}
 	return score, nil
 }

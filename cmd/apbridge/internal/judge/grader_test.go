@@ -53,12 +53,12 @@ func TestScores(t *testing.T) {
 		{challenge.Percentage, "92.5", 0.925, "92.5 of 100", ""},
 		{challenge.Scale, "7", 0.7, "7 of 10", ""},
 		{challenge.Scale, "It is short.\n\n10\n", 1, "10 of 10", ""},
-		{challenge.Scale, "11", 0, "", `the grader answered "11", which does not end with a score from 0 to 10`},
+		{challenge.Scale, "11", 0, "", `the grader's response "11" does not end with a score from 0 to 10`},
 		{challenge.Scale, "-1", 0, "", "does not end with a score"},
 		{challenge.Scale, "NaN", 0, "", "does not end with a score"},
-		{challenge.Scale, "7 of 10", 0, "", `the grader answered "7 of 10", which`},
-		{challenge.Scale, "", 0, "", `the grader answered "", which`},
-		{challenge.Scale, strings.Repeat("é", 500) + " very-secret", 0, "", `[hidden]", which`},
+		{challenge.Scale, "7 of 10", 0, "", `the grader's response "7 of 10" does not`},
+		{challenge.Scale, "", 0, "", `the grader's response "" does not`},
+		{challenge.Scale, strings.Repeat("é", 500) + " very-secret", 0, "", `[hidden]" does not`},
 	} {
 		g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said(x.answer)) })
 		grade, err := g.Grade(t.Context(), wants(x.scoring, challenge.Rubric), "Oslo")
@@ -136,12 +136,12 @@ func TestBadAnswers(t *testing.T) {
 		status       int
 		answer, says string
 	}{
-		"a page":             {200, "<html>Sign in</html>", `the grader answered what is no chat completion: "<html>Sign in</html>"`},
-		"no choice":          {200, `{"choices":[]}`, "the grader answered without a text"},
-		"no content":         {200, `{"choices":[{"message":{"content":null}}]}`, "the grader answered without a text"},
-		"two megabytes":      {200, strings.Repeat(" ", 2<<20), "the grader answered more than 1 MiB"},
-		"a key that is none": {401, `{"error":"key very-secret is unknown"}`, `the grader answered 401 (is GRADER_KEY the right one?): "{\"error\":\"key [hidden] is unknown\"}"`},
-		"no such model":      {404, "no model judge", `the grader answered 404: "no model judge"`},
+		"a page":             {200, "<html>Sign in</html>", `the grader's response is not a chat completion: "<html>Sign in</html>"`},
+		"no choice":          {200, `{"choices":[]}`, "the grader's response has no text"},
+		"no content":         {200, `{"choices":[{"message":{"content":null}}]}`, "the grader's response has no text"},
+		"two megabytes":      {200, strings.Repeat(" ", 2<<20), "the grader's response exceeds 1 MiB"},
+		"a key that is none": {401, `{"error":"key very-secret is unknown"}`, `the grader returned 401 (is GRADER_KEY right?): "{\"error\":\"key [hidden] is unknown\"}"`},
+		"no such model":      {404, "no model judge", `the grader returned 404: "no model judge"`},
 	} {
 		var asked atomic.Int32
 		g, waits := asking(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -196,8 +196,8 @@ func TestAgain(t *testing.T) {
 		"busy once":             {429, 1, "7", []time.Duration{7 * time.Second}, ""},
 		"busy for a day":        {429, 1, "86400", []time.Duration{30 * time.Second}, ""},
 		"broken twice":          {502, 2, "", []time.Duration{500 * time.Millisecond, time.Second}, ""},
-		"busy for ever":         {429, 9, "", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, "the grader answered 429"},
-		"what it does not have": {501, 9, "", nil, "the grader answered 501"},
+		"busy for ever":         {429, 9, "", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, "the grader returned 429"},
+		"what it does not have": {501, 9, "", nil, "the grader returned 501"},
 	} {
 		refusals := x.refusals
 		g, waits := asking(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -215,7 +215,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// A hanging endpoint is asked once and bounded by the time limit.
+// A hanging endpoint gets one request, which is bounded by the time limit.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -246,7 +246,7 @@ func TestKeyStays(t *testing.T) {
 // Probe detects an unreachable endpoint and a wrong key. It does not need the list of models.
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	for status, says := range map[int]string{200: "", 403: "", 404: "", 500: "", 401: "is GRADER_KEY the right one?"} {
+	for status, says := range map[int]string{200: "", 403: "", 404: "", 500: "", 401: "is GRADER_KEY right?"} {
 		g, _ := asking(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/models" {
 				t.Errorf("asked %s", r.URL)
@@ -261,7 +261,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := away.Probe(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the grader at 127.0.0.1:1 was not reached: ") || strings.Contains(err.Error(), "very-secret") {
+	if err := away.Probe(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the grader at 127.0.0.1:1 could not be reached: ") || strings.Contains(err.Error(), "very-secret") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,8 +1,8 @@
 // Package judge runs challenges against an agent that serves the Agent Protocol v1, directly or through a bridge, and
 // judges the files it produces. The command bench uses it. It knows nothing about the bridge.
 //
-// Start with Run, attempt.try, and Python.judge. An attempt makes the requests of agbenchmark in the same order: it
-// creates a task, uploads the files of artifacts_in, requests steps without a body until one is the last or the time
+// Start reading at Run, attempt.try and Python.judge. An attempt makes the requests of agbenchmark in the same order.
+// It creates a task, uploads the files of artifacts_in, requests steps without a body until one is the last or the time
 // limit has passed, lists the artifacts and downloads each. The files are judged in a workspace by the rules of
 // agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py), where one correct file is enough, or by a model
 // (Grader).
@@ -21,7 +21,7 @@ import (
 // Options configure Run.
 type Options struct {
 	Agent *agent.Client
-	// Challenges are run in this order, which challenge.Order has made.
+	// Challenges are run in this order, which comes from challenge.Order.
 	Challenges []challenge.Challenge
 	Alone      bool          // ignore dependencies
 	Repeat     int           // attempts of each challenge, at least 1
@@ -30,17 +30,18 @@ type Options struct {
 	Keep       string        // an existing folder for the agent's files; "" keeps none
 	Python     *Python
 	Model      Model // judges challenges of type llm; may be nil
-	// Bridge reports that Agent is a bridge, whose threads have the usage of each task.
+	// Bridge reports whether Agent is a bridge, whose threads record the usage of each task.
 	Bridge bool
-	// Threads is the URL to which a task's id is appended to show its thread to people, or "".
+	// Threads is a URL, or "". With a task's id appended, it shows the task's thread in a browser.
 	Threads string
-	// Gone returns why the agent has ended, or nil if it has not. It is called after a failure and may be nil.
+	// Gone returns the reason why the agent has exited, or nil if it has not. It is called after a failure. It may be
+	// nil.
 	Gone func() error
-	// Watch is called for each event, by one goroutine.
+	// Watch is called for each event, from one goroutine.
 	Watch func(report.Event)
 }
 
-// Run runs the challenges. When ctx ends, running attempts are judged by the files so far, and the rest is skipped.
+// Run runs the challenges. When ctx ends, running attempts are judged by their files so far, and the rest is skipped.
 func Run(ctx context.Context, o Options) report.Report {
 	r := &run{Options: o, results: make([]report.Result, len(o.Challenges)), state: map[string]state{}, events: make(chan report.Event)}
 	told := make(chan struct{})
@@ -129,7 +130,7 @@ func (r *run) ready(c challenge.Challenge) bool {
 	})
 }
 
-// settle records the outcome of a challenge. One passed attempt is enough for those that depend on it.
+// settle records the outcome of a challenge. One passed attempt is enough for challenges that depend on it.
 func (r *run) settle(i int) {
 	s := notPassed
 	if r.results[i].Count(report.Passed) > 0 {
@@ -138,31 +139,31 @@ func (r *run) settle(i int) {
 	r.state[challenge.Canonical(r.Challenges[i].Name)] = s
 }
 
-// missing returns why a challenge cannot be attempted, or "".
+// missing returns the reason why a challenge cannot be attempted, or "".
 func (r *run) missing(ctx context.Context, c challenge.Challenge) string {
 	for _, name := range c.Dependencies {
 		switch s, known := r.state[challenge.Canonical(name)]; {
 		case r.Alone:
 		case !known:
-			return "depends on " + name + ", which is not among the challenges that are run"
+			return "depends on " + name + ", which is not run"
 		case s != passed:
-			return "depends on " + name + ", which was not passed"
+			return "depends on " + name + ", which did not pass"
 		}
 	}
 	if c.Ground.Eval.Type == challenge.ByModel && r.Model == nil {
-		return "a model would have to judge this (ground.eval.type is llm), and none is configured (--grader-url)"
+		return "this challenge needs a model as a judge (ground.eval.type is llm), but none is configured (--grader-url)"
 	}
 	return r.Python.missing(ctx, c.Ground.Eval.Type)
 }
 
-// tries makes the attempts of one challenge, or skips it if something is missing.
+// tries makes the attempts at one challenge, or skips it if something is missing.
 func (r *run) tries(ctx context.Context, c challenge.Challenge, missing string) report.Result {
 	result := report.Result{Challenge: c}
 	for n := 1; n <= r.Repeat; n++ {
 		a := report.Attempt{Number: n, Status: report.Skipped, Reason: missing}
 		switch {
 		case ctx.Err() != nil:
-			a.Reason = "stopped before it was tried"
+			a.Reason = "stopped before the first attempt"
 		case missing == "":
 			a = r.try(ctx, c, n)
 		}

@@ -68,10 +68,10 @@ func TestVerdicts(t *testing.T) {
 		{"a word is missing", wantsHi, map[string]string{"a.txt": "hi"}, report.Failed, `a.txt: "Hi" is missing`},
 		{"a word too many", wantsHi, map[string]string{"a.txt": "Hi, no"}, report.Failed, `"no" should not be there`},
 		{"case does not matter", `{"should_contain":["HI"],"files":["a.txt"],"case_sensitive":false,"eval":{"type":"file"}}`, map[string]string{"a.txt": "hi"}, report.Passed, ""},
-		{"no such file", wantsHi, map[string]string{"b.txt": "Hi"}, report.Failed, "there is no file a.txt; its files are b.txt"},
+		{"no such file", wantsHi, map[string]string{"b.txt": "Hi"}, report.Failed, "there is no file a.txt; the files are b.txt"},
 		{"nothing", wantsHi, nil, report.Failed, "there is no file a.txt; there are no files at all"},
 		{"any file of a kind", `{"should_contain":["Hi"],"files":[".txt"],"eval":{"type":"file"}}`, map[string]string{"a.txt": "no", "b.txt": "Hi"}, report.Passed, ""},
-		{"of a kind, in the root only", `{"should_contain":["Hi"],"files":[".txt"],"eval":{"type":"file"}}`, map[string]string{"in/a.txt": "Hi"}, report.Failed, "no file to judge: none ends with .txt; its files are in/a.txt"},
+		{"of a kind, in the root only", `{"should_contain":["Hi"],"files":[".txt"],"eval":{"type":"file"}}`, map[string]string{"in/a.txt": "Hi"}, report.Failed, "no file to judge: none ends with .txt; the files are in/a.txt"},
 		{"in a folder", `{"should_contain":["Hi"],"files":["in/a.txt"],"eval":{"type":"file"}}`, map[string]string{"in/a.txt": "Hi"}, report.Passed, ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestVerdicts(t *testing.T) {
 func TestAgentsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct{ route, answer, says string }{
-		"refused":               {"POST ", "500|broken", "answered 500: broken"},
-		"a key in a refusal":    {"POST ", "500|no key sk-proj-abcdEFGH0123456789mark", "answered 500: no key [hidden]"},
+		"refused":               {"POST ", "500|broken", "returned 500: broken"},
+		"a key in a refusal":    {"POST ", "500|no key sk-proj-abcdEFGH0123456789mark", "returned 500: no key [hidden]"},
 		"no task id":            {"POST ", `{"artifacts":[]}`, "no task_id"},
 		"a number as task id":   {"POST ", `{"task_id":7,"artifacts":[]}`, "task_id"},
 		"no list of artifacts":  {"POST ", `{"task_id":"task-1","artifacts":null}`, "no list of artifacts"},
@@ -106,9 +106,9 @@ func TestAgentsThatFail(t *testing.T) {
 		"an object as output":   {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","output":{},"is_last":true,"artifacts":[]}`, "output"},
 		"a text as more output": {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","additional_output":"","is_last":true,"artifacts":[]}`, "additional_output"},
 		"ids as artifacts":      {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","is_last":true,"artifacts":["a"]}`, "artifacts"},
-		"lost the task":         {"POST /TASK/steps", "404|{}", "answered 404"},
+		"lost the task":         {"POST /TASK/steps", "404|{}", "returned 404"},
 		"no JSON":               {"GET /TASK/artifacts", "<html>", "its files could not be listed"},
-		"no download":           {"GET /TASK/artifacts/a.txt", "404|gone", `its file "a.txt" could not be fetched`},
+		"no download":           {"GET /TASK/artifacts/a.txt", "404|gone", `its file "a.txt" could not be downloaded`},
 		"a run that failed":     {"POST /TASK/steps", `{"step_id":"1","task_id":"task-1","status":"completed","additional_output":{"error":{"message":"no key"}},"is_last":true,"artifacts":[]}`, `the agent's run failed: no key; a.txt: "Hi" is missing`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,17 +152,17 @@ func TestAgentsThatMisbehave(t *testing.T) {
 		{"never ends", &scripted{files: map[string]string{"a.txt": "not yet"}}, Options{Cutoff: time.Nanosecond}, `time limit of 1ns reached in step 1; a.txt: "Hi" is missing`},
 		{"hangs in a step", hanging(&scripted{}, "/steps"), Options{Agent: patient()}, "no answer to step 1 within 3 s (--step-timeout); there is no file a.txt"},
 		{"hangs at the upload", hanging(&scripted{}, "/artifacts"), Options{Agent: patient()}, "the file note.txt could not be uploaded: no answer to POST"},
-		{"dies", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), Options{}, "no task was made: the agent broke off or is gone (EOF)"},
+		{"dies", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), Options{}, "the task could not be created: the connection to the agent broke (EOF)"},
 		{"died, as its parent knows", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), Options{Gone: func() error { return io.ErrClosedPipe }}, "io: read/write on closed pipe"},
-		{"10,000 files", &scripted{last: 1, files: many}, Options{}, "the agent lists 10000 files or more; at most 1000 are taken"},
-		{"pages without end", &pages{scripted: scripted{last: 1}, of: 1 << 30}, Options{}, "the agent lists 1010 files or more; at most 1000 are taken"},
+		{"10,000 files", &scripted{last: 1, files: many}, Options{}, "the agent lists at least 10000 files; at most 1000 are allowed"},
+		{"pages without end", &pages{scripted: scripted{last: 1}, of: 1 << 30}, Options{}, "the agent lists at least 1010 files; at most 1000 are allowed"},
 		{"a gigabyte", endless{&scripted{last: 1, files: map[string]string{"a.txt": ""}}}, Options{}, "the agent's files are larger than 256 MiB together"},
-		{"climbs", inFiles("../../a.txt"), Options{}, `the file "../../a.txt" cannot be kept`},
-		{"climbs in the middle", inFiles("x/../../a.txt"), Options{}, "cannot be kept"},
-		{"a name with NUL", inFiles("a\x00.txt"), Options{}, "cannot be kept"},
-		{"a name of ten thousand bytes", inFiles(strings.Repeat("a", 10_000)), Options{}, "cannot be kept"},
-		{"a name of a thousand folders", inFiles(strings.Repeat("d/", 1000) + "a.txt"), Options{}, "it lies in 1000 folders, and at most 100 are made"},
-		{"a folder as a file", inFiles("."), Options{}, "cannot be kept"},
+		{"climbs", inFiles("../../a.txt"), Options{}, `the file "../../a.txt" cannot be saved`},
+		{"climbs in the middle", inFiles("x/../../a.txt"), Options{}, "cannot be saved"},
+		{"a name with NUL", inFiles("a\x00.txt"), Options{}, "cannot be saved"},
+		{"a name of ten thousand bytes", inFiles(strings.Repeat("a", 10_000)), Options{}, "cannot be saved"},
+		{"a name of a thousand folders", inFiles(strings.Repeat("d/", 1000) + "a.txt"), Options{}, "it is in 1000 nested folders; at most 100 are allowed"},
+		{"a folder as a file", inFiles("."), Options{}, "cannot be saved"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,7 +204,7 @@ func TestPages(t *testing.T) {
 	if result := try(t, &pages{scripted: scripted{last: 1, files: map[string]string{"39": "Hi"}}, of: 3}, Options{}, data(last)); result.Status != report.Passed {
 		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
-	if result := try(t, &pages{scripted: scripted{last: 1}, of: 1 << 30, stuck: true}, Options{}, data(last)); !strings.HasPrefix(result.Reason, "there is no file 39.txt; its files are 10.txt") {
+	if result := try(t, &pages{scripted: scripted{last: 1}, of: 1 << 30, stuck: true}, Options{}, data(last)); !strings.HasPrefix(result.Reason, "there is no file 39.txt; the files are 10.txt") {
 		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
 }
@@ -228,7 +228,7 @@ func TestSlowFiles(t *testing.T) {
 	})
 	o := Options{Agent: &agent.Client{Patience: 3 * time.Second, HTTP: &http.Client{}}}
 	result := try(t, slow, o, data(`{"should_contain":["Hi"],"files":[".txt"],"eval":{"type":"file"}}`))
-	if result.Status != report.Failed || !strings.Contains(result.Reason, "could not be fetched: no answer to GET") {
+	if result.Status != report.Failed || !strings.Contains(result.Reason, "could not be downloaded: no answer to GET") {
 		t.Errorf("%s: %s", result.Status, result.Reason)
 	}
 }
@@ -396,8 +396,8 @@ func TestDependencies(t *testing.T) {
 	for _, parallel := range []int{1, 4} {
 		r := Run(t.Context(), against(t, a, Options{Challenges: list, Parallel: parallel}))
 		want := []string{
-			`C failed: a.txt: "Hi" is missing`, "A skipped: depends on TestC, which was not passed", "B skipped: depends on A, which was not passed",
-			"D skipped: depends on Gone, which is not among the challenges that are run",
+			`C failed: a.txt: "Hi" is missing`, "A skipped: depends on TestC, which did not pass", "B skipped: depends on A, which did not pass",
+			"D skipped: depends on Gone, which is not run",
 		}
 		if diff := cmp.Diff(want, lines(r)); diff != "" {
 			t.Errorf("%d at a time (-want +got):\n%s", parallel, diff)
@@ -495,7 +495,7 @@ func TestStopped(t *testing.T) {
 				a.ServeHTTP(w, r)
 			})
 			r := Run(ctx, against(t, h, Options{Challenges: loaded(t, "a/data.json", named("A", ""), "b/data.json", named("B", ""), "c/data.json", named("C", ""))}))
-			want := []string{"A passed", "B skipped: stopped in step 1, before it was done", "C skipped: stopped before it was tried"}
+			want := []string{"A passed", "B skipped: stopped in step 1", "C skipped: stopped before the first attempt"}
 			if there != "" {
 				want[1] = "B passed"
 			}
@@ -519,7 +519,7 @@ func TestStoppedAfterTheLastStep(t *testing.T) {
 		a.ServeHTTP(w, r)
 	})
 	r := Run(ctx, against(t, h, Options{Challenges: loaded(t, "a/data.json", named("A", ""), "b/data.json", named("B", ""))}))
-	want := []string{`A failed: a.txt: "Hi" is missing`, "B skipped: stopped before it was tried"}
+	want := []string{`A failed: a.txt: "Hi" is missing`, "B skipped: stopped before the first attempt"}
 	if diff := cmp.Diff(want, lines(r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -554,7 +554,7 @@ func TestEvents(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	o.Agent.Base = gone.URL
-	if r := Run(t.Context(), o); !strings.Contains(lines(r)[0], "the agent broke off or is gone") {
+	if r := Run(t.Context(), o); !strings.Contains(lines(r)[0], "the connection to the agent broke") {
 		t.Errorf("%v", lines(r))
 	}
 }
@@ -678,7 +678,7 @@ func TestStoppedWhileJudged(t *testing.T) {
 	stop()
 	a := &attempt{run: &run{}, done: true, Attempt: report.Attempt{Status: report.Failed, Reason: "check.py: it failed: signal: killed"}}
 	a.conclude(ctx, ctx, nil)
-	if a.Status != report.Skipped || a.Reason != "stopped while its files were judged" {
+	if a.Status != report.Skipped || a.Reason != "stopped while its files were being judged" {
 		t.Errorf("%s: %s", a.Status, a.Reason)
 	}
 	a = &attempt{run: &run{}, done: true, Attempt: report.Attempt{Status: report.Failed, Reason: "no"}}

@@ -38,10 +38,10 @@ func TestByModel(t *testing.T) {
 		asked []string
 	}{
 		{"good", map[string]string{"a.txt": long(91)}, report.Passed, "", []string{long(91)}},
-		{"nine tenths", map[string]string{"a.txt": long(90)}, report.Failed, "a.txt: the grader gave so many; more than 90 % are needed", []string{long(90)}},
+		{"nine tenths", map[string]string{"a.txt": long(90)}, report.Failed, "a.txt: the grader's score is so many; more than 90 % is required", []string{long(90)}},
 		{"two files", map[string]string{"a.txt": long(50), "b.txt": long(45), "c.md": "no"}, report.Passed, "", []string{long(50) + "\n" + long(45)}},
 		{"no grade", map[string]string{"a.txt": long(101)}, report.NotJudged, "the grader answered what is none", []string{long(101)}},
-		{"more than models read", map[string]string{"a.txt": long(256<<10 + 1)}, report.NotJudged, "a.txt: more than the 256 KiB that a model is asked to grade", nil},
+		{"more than models read", map[string]string{"a.txt": long(256<<10 + 1)}, report.NotJudged, "a.txt: the files exceed the 256 KiB that are sent to a model", nil},
 		{"no file", nil, report.Failed, "no file to judge: none ends with .txt; there are no files at all", nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestNoModel(t *testing.T) {
 	t.Parallel()
 	a := &scripted{last: 1, files: map[string]string{"a.txt": "Hi"}}
 	result := try(t, a, Options{}, data(forModel))
-	if result.Status != report.Skipped || !strings.HasPrefix(result.Reason, "a model would have to judge this (ground.eval.type is llm), and none is configured") || len(a.calls) > 0 {
+	if result.Status != report.Skipped || !strings.HasPrefix(result.Reason, "this challenge needs a model as a judge (ground.eval.type is llm), but none is configured") || len(a.calls) > 0 {
 		t.Errorf("%+v, calls %q", result, a.calls)
 	}
 }

@@ -23,7 +23,7 @@ const (
 	maxWords   = 200     // of the line with the cause
 )
 
-// PythonLimits bound one judged program.
+// PythonLimits holds the limits of one judged program.
 type PythonLimits struct {
 	Time time.Duration
 	// Memory bounds the address space of the program and of each child, in bytes. 0 means no limit. It needs a POSIX
@@ -31,8 +31,8 @@ type PythonLimits struct {
 	Memory int64
 }
 
-// Python runs the programs of agents, in their workspace and with an almost empty environment. That is no sandbox: a
-// program can read this machine's files and use its network. Safe for concurrent use.
+// Python runs programs written by agents, in their workspace and with an almost empty environment. It is not a sandbox:
+// a program can read this machine's files and use its network. Python is safe for concurrent use.
 type Python struct {
 	path   string // "" if there is no interpreter
 	limits PythonLimits
@@ -59,7 +59,7 @@ func NewPython(named string, limits PythonLimits) (*Python, error) {
 	return p, nil
 }
 
-// missing returns why challenges of a type cannot be judged here, or "".
+// missing returns the reason why challenges of a type cannot be judged here, or "".
 func (p *Python) missing(ctx context.Context, evalType string) string {
 	switch {
 	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:
@@ -67,12 +67,12 @@ func (p *Python) missing(ctx context.Context, evalType string) string {
 	case p.path == "":
 		return "python3 is not installed"
 	case evalType == challenge.ByPytest && !p.hasPytest(ctx):
-		return "pytest is not installed for " + p.path + ", as programs that are judged find it: without your home"
+		return "pytest is not installed for " + p.path + " in the environment of judged programs, which lacks your home folder"
 	}
 	return ""
 }
 
-// hasPytest runs in an empty workspace with the environment of judged programs.
+// hasPytest checks for pytest in an empty workspace with the environment of judged programs.
 func (p *Python) hasPytest(ctx context.Context) bool {
 	w, err := newWorkspace("")
 	if err != nil {

@@ -39,12 +39,12 @@ func (p *Python) judge(ctx context.Context, c challenge.Challenge, w *workspace)
 	return v
 }
 
-// noneOf is the reason if there is no file to judge.
+// noneOf returns the reason if there is no file to judge.
 func noneOf(c challenge.Challenge, w *workspace) string {
 	return "no file to judge: none ends with " + strings.Join(c.Ground.Files, " or ") + "; " + w.inventory()
 }
 
-// output is a text to judge: that of a file, or what the file printed as a program.
+// output is a text to judge: the contents of a file, or its output when run as a program.
 type output struct {
 	source string
 	text   string
@@ -148,7 +148,8 @@ func excerpt(text string) string {
 
 // Model grades texts.
 type Model interface {
-	// Grade grades a text for a challenge of type llm. The error is a sentence for the report. Safe for concurrent use.
+	// Grade grades a text for a challenge of type llm. The error is a sentence for the report. It must be safe for
+	// concurrent use.
 	Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error)
 }
 
@@ -164,8 +165,8 @@ const (
 )
 
 // judgeByModel sends all files of the challenge together to a model, as agbenchmark does. It adds the challenge's
-// custom_python to the workspace. Without a score nothing is known about the agent, so the challenge is not judged,
-// while agbenchmark fails it.
+// custom_python to the workspace. Without a score nothing is known about the agent, so the challenge is not judged.
+// agbenchmark would fail it.
 func (p *Python) judgeByModel(ctx context.Context, m Model, c challenge.Challenge, w *workspace) verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {
@@ -181,7 +182,7 @@ func (p *Python) judgeByModel(ctx context.Context, m Model, c challenge.Challeng
 	file := report.File{Source: strings.Join(sources, ", "), Excerpt: excerpt(texts[0])}
 	text := strings.Join(texts, "\n")
 	if len(text) > maxGraded {
-		file.Reason = fmt.Sprintf("more than the %d KiB that a model is asked to grade", maxGraded>>10)
+		file.Reason = fmt.Sprintf("the files exceed the %d KiB that are sent to a model", maxGraded>>10)
 		return verdict{Status: report.NotJudged, Reason: file.Source + ": " + file.Reason, Files: []report.File{file}}
 	}
 	grade, err := m.Grade(ctx, c, text)
@@ -194,7 +195,7 @@ func graded(file report.File, grade Grade, err error) verdict {
 	case err != nil:
 		v.Status, v.Reason, file.Reason = report.NotJudged, err.Error(), err.Error()
 	case grade.Share <= notYetGood:
-		file.Reason = fmt.Sprintf("the grader gave %s; more than %.0f %% are needed", grade.Words, 100*notYetGood)
+		file.Reason = fmt.Sprintf("the grader's score is %s; more than %.0f %% is required", grade.Words, 100*notYetGood)
 		v.Status, v.Reason = report.Failed, file.Source+": "+file.Reason
 	default:
 		file.Passed, file.Excerpt = true, ""

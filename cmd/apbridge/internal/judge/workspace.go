@@ -53,7 +53,7 @@ func (w *workspace) Close() error {
 	return errors.Join(err, remove(w.dir))
 }
 
-// remove also removes folders that a program has made read-only, as the Go command does with its module cache.
+// remove also removes read-only folders, such as Go's module cache.
 func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -74,7 +74,7 @@ const maxDepth = 100
 // the workspace.
 func (w *workspace) Write(at string, fill func(io.Writer) error) error {
 	if n := strings.Count(at, "/"); n > maxDepth {
-		return notKept(at, fmt.Errorf("it lies in %d folders, and at most %d are made", n, maxDepth))
+		return notKept(at, fmt.Errorf("it is in %d nested folders; at most %d are allowed", n, maxDepth))
 	}
 	if folder := path.Dir(at); folder != "." {
 		if err := w.root.MkdirAll(folder, 0o700); err != nil {
@@ -88,12 +88,12 @@ func (w *workspace) Write(at string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// notKept names the file once and shortens its name, unlike the errors of package os.
+// notKept returns an error with the shortened file name. Errors of package os would repeat the whole name.
 func notKept(at string, err error) error {
 	if known := new(fs.PathError); errors.As(err, &known) {
 		err = known.Err
 	}
-	return fmt.Errorf("the file %.200q cannot be kept: %w", at, err)
+	return fmt.Errorf("the file %.200q cannot be saved: %w", at, err)
 }
 
 // text reads at most limit bytes of a file.
@@ -107,8 +107,8 @@ func (w *workspace) text(at string, limit int64) (string, error) {
 	return string(raw), err
 }
 
-// matching returns the files that an entry of ground.files means: with an extension, each such file in the root that is
-// not hidden, as with a glob; else one path, which must exist.
+// matching returns the files that match an entry of ground.files. For an extension, these are the files in the root
+// with that extension that are not hidden, as with a glob. Any other entry is one path, which must exist.
 func (w *workspace) matching(entry string) ([]string, error) {
 	if !strings.HasPrefix(entry, ".") {
 		at := strings.TrimPrefix(entry, "/")
@@ -131,7 +131,7 @@ func (w *workspace) matching(entry string) ([]string, error) {
 	return names, nil
 }
 
-// mostListed bounds the files that a reason names.
+// mostListed bounds the number of files listed in a reason.
 const mostListed = 10
 
 func (w *workspace) inventory() string {
@@ -146,9 +146,9 @@ func (w *workspace) inventory() string {
 	case len(names) == 0:
 		return "there are no files at all"
 	case len(names) > mostListed:
-		return fmt.Sprintf("its files are %s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
+		return fmt.Sprintf("the files are %s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
 	}
-	return "its files are " + strings.Join(names, ", ")
+	return "the files are " + strings.Join(names, ", ")
 }
 
 const (
@@ -156,7 +156,7 @@ const (
 	abandoned = 24 * time.Hour     // the age at which no process uses a workspace any more
 )
 
-// Sweep removes workspaces that killed processes have left in dir. Errors are left to the next sweep.
+// Sweep removes workspaces that killed processes have left behind in dir. If that fails, the next sweep tries again.
 func Sweep(dir string) {
 	folders, _ := filepath.Glob(filepath.Join(dir, temporary))
 	for _, folder := range folders {

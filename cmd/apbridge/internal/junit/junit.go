@@ -1,5 +1,5 @@
-// Package junit writes test results in the XML form of CI servers, as far as all of them support it (the schema of
-// Apache Ant's junit task). The reports of bench and conformance use it. It opens no file.
+// Package junit writes test results as XML for CI servers, using the parts of the format that all of them support (the
+// schema of Apache Ant's junit task). The reports of bench and conformance use it. It opens no files.
 package junit
 
 import (
@@ -29,13 +29,13 @@ type Case struct {
 	Out     string  `xml:"system-out,omitempty"`
 }
 
-// Why is one line with optional details.
+// Why is a reason: one line with optional details.
 type Why struct {
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
 
-// Seconds are written with three digits after the point.
+// Seconds are written with three decimal places.
 type Seconds float64
 
 // MarshalText implements encoding.TextMarshaler.

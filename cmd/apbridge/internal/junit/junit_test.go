@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWrite: results are counted, what would be markup is none, and a time of 0 is a case's alone.
+// TestWrite checks that results are counted, that markup is escaped, and that a time of 0 is written only for cases.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

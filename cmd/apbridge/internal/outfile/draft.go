@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Draft is a file that only appears when it is complete. It is written under another name in the same folder. Not for
+// Draft is a file that appears only when it is complete. Until then it has another name in the same folder. Not for
 // concurrent use.
 type Draft struct {
 	Path string // temporary path
@@ -16,18 +16,18 @@ type Draft struct {
 }
 
 // ErrThere means that the file exists already.
-var ErrThere = errors.New("it is there already")
+var ErrThere = errors.New("it already exists")
 
-// NewDraft creates an empty temporary file for name that only its owner may read. It refuses an existing file unless
-// over is set; then the file stays until Keep. The caller must call Keep or Drop. A process that dies first leaves
-// NAME.*.partial behind.
+// NewDraft creates an empty temporary file for name that only its owner may read. It fails if name exists, unless over
+// is set; then the existing file stays until Keep. The caller must call Keep or Drop. If the process dies first,
+// NAME.*.partial is left behind.
 func NewDraft(name string, over bool) (*Draft, error) {
 	if err := writable(name, over); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s cannot be written: the folder %s does not exist; make it, or name another file", name, filepath.Dir(name))
+		return nil, fmt.Errorf("%s cannot be written: the folder %s does not exist; create it, or choose another file", name, filepath.Dir(name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
@@ -43,16 +43,16 @@ func writable(name string, over bool) error {
 	case err != nil:
 		return fmt.Errorf("%s cannot be written: %w", name, err)
 	case at.IsDir():
-		return fmt.Errorf("%s is a folder; name a file in it", name)
+		return fmt.Errorf("%s is a folder; choose a file in it", name)
 	case !at.Mode().IsRegular():
-		return fmt.Errorf("%s is no ordinary file; name another", name)
+		return fmt.Errorf("%s is not a regular file; choose another", name)
 	case !over:
 		return fmt.Errorf("%s: %w", name, ErrThere)
 	}
 	return nil
 }
 
-// Keep renames the file, and returns when it is on the disk.
+// Keep renames the file and returns when it is on disk.
 func (d *Draft) Keep() error {
 	f, err := os.OpenFile(d.Path, os.O_RDWR, 0)
 	if err != nil {

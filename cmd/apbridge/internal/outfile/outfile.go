@@ -1,5 +1,5 @@
-// Package outfile opens the files for reports before the work that they describe. The commands use it. So an unwritable
-// file is an error at once, and an earlier report stays until there is a new one. A file is never incomplete.
+// Package outfile opens the files for reports before the work begins. The commands use it. An unwritable file is thus
+// an error at once, and an earlier report stays until there is a new one. A file is never incomplete.
 package outfile
 
 import (
@@ -12,7 +12,7 @@ import (
 // File is the file of a future report. Not for concurrent use.
 type File struct {
 	*os.File
-	fresh bool // it did not exist
+	fresh bool // the file did not exist
 }
 
 // Open opens a file for a report, and creates it if necessary.
@@ -34,7 +34,7 @@ func (f *File) Begin() error {
 	return f.Truncate(0)
 }
 
-// Drop restores the situation before Open.
+// Drop restores the state before Open.
 func (f *File) Drop() error {
 	err := f.Close()
 	if f.fresh {

@@ -31,8 +31,8 @@ func (f *Report[R]) Finish(r R) error {
 	return errors.Join(f.write(r, f.File), f.Close())
 }
 
-// Distinct fails if two flags name the same file, in which only the last report would be left. Several reports may go
-// to a pipe or a device.
+// Distinct fails if two flags name the same file, because only the last report would be left. A pipe or a device may
+// receive several reports.
 func Distinct[R any](list []*Report[R]) error {
 	for i, one := range list {
 		for _, other := range list[:i] {

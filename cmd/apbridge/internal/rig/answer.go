@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Answer is the answer to one request.
+// Answer is the response to one request.
 type Answer struct {
 	T      *testing.T
 	Name   string // of the request, for messages
@@ -59,7 +59,7 @@ func (b *Bridge) Try(ctx context.Context, method, path, body string, headers ...
 	return Answer{T: b.T, Name: method + " " + path, Status: res.StatusCode, Header: res.Header, Body: raw}, err
 }
 
-// readBody reads an answer, which is compressed if the request asked for that.
+// readBody reads a response, which is compressed if the request allowed that.
 func readBody(res *http.Response) ([]byte, error) {
 	if res.Header.Get("Content-Encoding") != "gzip" {
 		return io.ReadAll(res.Body)
@@ -100,7 +100,7 @@ func (b *Bridge) Post(path, body string) Answer { b.T.Helper(); return b.Do("POS
 func (a Answer) OK() Answer {
 	a.T.Helper()
 	if a.Status/100 != 2 {
-		a.T.Fatalf("%s answered %d: %.500s", a.Name, a.Status, a.Body)
+		a.T.Fatalf("%s returned %d: %.500s", a.Name, a.Status, a.Body)
 	}
 	return a
 }
@@ -109,12 +109,12 @@ func (a Answer) OK() Answer {
 func (a Answer) Is(status int) Answer {
 	a.T.Helper()
 	if a.Status != status {
-		a.T.Fatalf("%s answered %d, want %d: %.500s", a.Name, a.Status, status, a.Body)
+		a.T.Fatalf("%s returned %d, want %d: %.500s", a.Name, a.Status, status, a.Body)
 	}
 	return a
 }
 
-// Want reports an error, and continues, if the answer has another status or lacks one of the texts.
+// Want reports an error and continues if the response has another status or lacks one of the texts.
 func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 	t.Helper()
 	for _, text := range texts {
@@ -123,7 +123,7 @@ func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 		}
 	}
 	if a.Status != status {
-		t.Errorf("%s answered %d, want %d: %s", a.Name, a.Status, status, a.Body)
+		t.Errorf("%s returned %d, want %d: %s", a.Name, a.Status, status, a.Body)
 	}
 	return a
 }
@@ -149,7 +149,7 @@ func (a Answer) At(path string) any {
 	a.T.Helper()
 	var v any
 	if err := json.Unmarshal(a.Body, &v); err != nil {
-		a.T.Fatalf("%s answered no JSON (%v): %.300s", a.Name, err, a.Body)
+		a.T.Fatalf("%s returned no JSON (%v): %.300s", a.Name, err, a.Body)
 	}
 	return Dig(v, path)
 }

@@ -58,7 +58,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// build keeps the environment if possible, because the packages are compiled already then.
+// build keeps the environment if possible, because then the packages are already compiled.
 func build(environ []string, flags ...string) (string, error) {
 	folder, err := os.MkdirTemp("", "apbridge-test")
 	if err != nil {

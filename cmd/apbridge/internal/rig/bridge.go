@@ -60,7 +60,7 @@ func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge 
 	return StartBridge(t, ConfigFor(t, map[string]config.Agent{"agent": AgentAt(url, change...)}))
 }
 
-// ConfigFor returns a configuration like users', with its own database and a short grace period.
+// ConfigFor returns a typical configuration with a separate database and a short grace period.
 func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
@@ -70,8 +70,8 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
-// databaseOf returns a new database with few connections: many waiting tests have a bridge each, and share the
-// connections of one server.
+// databaseOf returns a new database with few connections, because many concurrent tests have a bridge each and share
+// the connections of one server.
 func databaseOf(t *testing.T) string {
 	t.Helper()
 	dsn := blank.DSN(t)
@@ -123,8 +123,7 @@ func (b *Bridge) End() {
 	})
 }
 
-// Kill removes listener and database at once, without draining, ending or handing over anything, as when the process
-// dies.
+// Kill closes the listener and the database at once, as if the process died. It drains, ends and hands over nothing.
 func (b *Bridge) Kill() {
 	b.once.Do(func() {
 		_ = b.app.Close()
@@ -145,7 +144,7 @@ func Lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func Free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func Whole(a *config.Agent)    { a.Stepping.Mode = "run" }
 
-// Root returns the path of the repository's folder.
+// Root returns the path of the repository's root folder.
 func Root(t testing.TB) string {
 	t.Helper()
 	at, err := os.Getwd()
@@ -178,7 +177,7 @@ func Within(t *testing.T, patience time.Duration, what string, holds func() bool
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("in vain waited for: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -205,7 +204,7 @@ func (b *Bridge) Thread() string {
 	return "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 }
 
-// Expect fails the test unless a member of the answer for a path is the wanted text.
+// Expect fails the test unless a member of the response at a path has the wanted text.
 func (b *Bridge) Expect(path, member, want string) {
 	b.T.Helper()
 	if got := b.Get(path).OK(); got.At(member) != want {

@@ -17,7 +17,7 @@ func IsJSON(h http.Header) bool {
 	return err == nil && media == "application/json"
 }
 
-// Call sends one request with JSON and returns its answer, which must have status 200 or 204.
+// Call sends one request with JSON and returns the response, which must have status 200 or 204.
 func Call(ctx context.Context, c *http.Client, method, url, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -41,7 +41,7 @@ func Send(c *http.Client, req *http.Request, contentType string) (*http.Response
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return nil, fmt.Errorf("%s answered %d: %s", req.URL, res.StatusCode, text)
+		return nil, fmt.Errorf("%s returned %d: %s", req.URL, res.StatusCode, text)
 	}
 	return res, nil
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector receives spans by OTLP over HTTP. Safe for concurrent use.
+// Collector receives spans by OTLP over HTTP. It is safe for concurrent use.
 type Collector struct {
 	URL string
 

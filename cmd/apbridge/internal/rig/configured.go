@@ -18,9 +18,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Configured starts a bridge until the test ends. In text, $NAME is replaced by the URL of the agent with that name,
-// and $DB by the path of a SQLite file. If text does not begin with a database, the bridge has one of the kind that the
-// tests use.
+// Configured starts a bridge that runs until the test ends. In text, $NAME is replaced by the URL of the agent with
+// that name, and $DB by the path of a SQLite file. If text does not begin with a database, the bridge has one of the
+// kind that the tests use.
 func Configured(t *testing.T, text string, agents map[string]http.Handler, environ ...string) *Bridge {
 	t.Helper()
 	folder := t.TempDir()
@@ -100,7 +100,7 @@ func (b *Bridge) Steps(at string, n int) (all []Answer) {
 	return all
 }
 
-// FreeAddress returns a loopback address that was just free.
+// FreeAddress returns a loopback address that was free a moment ago.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

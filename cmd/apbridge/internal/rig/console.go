@@ -47,7 +47,7 @@ func (c *Console) String() string {
 	return c.text.String()
 }
 
-// Await returns the first submatch of pattern as soon as it was printed.
+// Await waits until pattern is printed and returns its first submatch.
 func (c *Console) Await(t *testing.T, pattern string) string {
 	t.Helper()
 	want, late := regexp.MustCompile(pattern), time.After(time.Minute)
@@ -58,7 +58,7 @@ func (c *Console) Await(t *testing.T, pattern string) string {
 		select {
 		case <-c.changed:
 		case <-late:
-			t.Fatalf("%s was not printed; this was:\n%s", pattern, c)
+			t.Fatalf("%s was not printed, but:\n%s", pattern, c)
 		}
 	}
 }

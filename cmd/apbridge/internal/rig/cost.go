@@ -13,8 +13,8 @@ type Cost struct {
 	Took      time.Duration
 }
 
-// MeasureUntil measures up to three times, until the cost fits. A late collection on a busy machine counts more live
-// memory, and after a collection pooled memory is allocated again. Code that costs too much does so each time.
+// MeasureUntil measures up to three times, until the cost fits. On a busy machine, a late collection counts more live
+// memory, and pooled memory is reallocated after a collection. Code that is really too expensive fails each time.
 func MeasureUntil(fits func(Cost) bool, what func()) (c Cost) {
 	for range 3 {
 		if c = Measure(what); fits(c) {

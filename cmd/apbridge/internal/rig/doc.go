@@ -1,4 +1,5 @@
-// Package rig starts bridges for tests of the whole program and sends them requests: a bridge in this process (Bridge),
-// one in a separate process (Process), and one that dies and restarts over the same database (Killable), with their
-// agents. Bridges run as for users, with synchronous full, unless storetest.Flushing is set. Only tests import it.
+// Package rig starts bridges with agents for tests of the whole program, and sends them requests. A bridge runs in this
+// process (Bridge), in a separate process (Process), or in a process that dies and restarts with the same database
+// (Killable). As by default, bridges have synchronous full, unless storetest.Flushing is set. Only tests import this
+// package. Start reading at Bridge.
 package rig

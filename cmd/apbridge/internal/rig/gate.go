@@ -12,13 +12,13 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// Gate holds back the nth watched request to an agent until it is opened, or until the client has left. The request is
-// executed afterwards in either case.
+// Gate holds back the nth watched request to an agent until the gate is opened or the client has left. In either case
+// the request is executed afterwards.
 type Gate struct {
 	Agent   http.Handler
 	Watches func(*http.Request) bool
 	Nth     int
-	Flushes int // if positive, the answer is held back instead, after so many pieces
+	Flushes int // if positive, the response is held back instead, after this number of chunks
 
 	Mu      sync.Mutex
 	Seen    int
@@ -36,7 +36,7 @@ func RunPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/runs/stream")
 }
 
-// NewGate returns a gate before an agent. It holds back the nth watched request until it is opened.
+// NewGate returns a gate in front of an agent, which holds back the nth watched request.
 func NewGate(agent http.Handler, watches func(*http.Request) bool, nth int) *Gate {
 	return &Gate{Agent: agent, Watches: watches, Nth: nth, Reached: make(chan struct{}), Passage: make(chan struct{})}
 }
@@ -50,7 +50,7 @@ func (g *Gate) Await(t *testing.T) {
 	select {
 	case <-g.Reached:
 	case <-time.After(adaptertest.Patience):
-		t.Fatal("the agent was not asked")
+		t.Fatal("the agent received no request")
 	}
 }
 
@@ -90,7 +90,7 @@ func (g *Gate) hold(gone <-chan struct{}) {
 	}
 }
 
-// heldWriter stops after some pieces of an answer.
+// heldWriter stops after a number of chunks of a response.
 type heldWriter struct {
 	http.ResponseWriter
 	gate *Gate

@@ -10,7 +10,7 @@ import (
 )
 
 // Update is set by -update.
-var Update = flag.Bool("update", false, "write the golden files anew")
+var Update = flag.Bool("update", false, "rewrite the golden files")
 
 // CheckGolden compares an archive with its file, or rewrites the file.
 func CheckGolden(t *testing.T, file string, got *txtar.Archive) {

@@ -75,7 +75,7 @@ func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, env
 	t.Cleanup(func() {
 		d.End()
 		if t.Failed() {
-			t.Logf("the bridges said:\n%s", WithoutRequests(d.said.String()))
+			t.Logf("log of the bridges:\n%s", WithoutRequests(d.said.String()))
 		}
 	})
 	return d
@@ -196,11 +196,11 @@ func (l *Life) killed() bool {
 	return l.doom && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// bury does the work after a death at the fail point. d.mu must be held.
+// bury does the work that is due after a death at the fail point. d.mu must be held.
 func (d *Killable) bury() {
 	d.Died, d.Now = true, nil
 	if d.Found != nil {
-		Within(d.T, CrashPatience, "the agent is done with what it was told", func() bool { return d.calls.Load() == 0 })
+		Within(d.T, CrashPatience, "the agent has finished its requests", func() bool { return d.calls.Load() == 0 })
 		d.Found(d.Dsn)
 	}
 	d.Lapse()
@@ -227,7 +227,7 @@ func (d *Killable) Lapse() {
 	}
 }
 
-// over is called after a connection broke. It waits for the end of that process.
+// over is called after a connection has broken. It waits for the end of that process.
 func (d *Killable) over(l *Life) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
@@ -305,8 +305,7 @@ func (d *Killable) Send(url, method, body string, headers ...string) (Answer, er
 	return a, err
 }
 
-// Sure sends a request until it is answered, always with the same Idempotency-Key if there is one, like a careful
-// client.
+// Sure repeats a request until it is answered, with the same Idempotency-Key if there is one, like a careful client.
 func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	d.T.Helper()
 	for {
@@ -319,14 +318,14 @@ func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 // Get is Sure with GET, for a path that must exist.
 func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
 
-// Keyed creates something once: every request for it has the same Idempotency-Key.
+// Keyed creates an object once: every request for it has the same Idempotency-Key.
 func (d *Killable) Keyed(path, body, key string) Answer {
 	d.T.Helper()
 	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
 }
 
 // Either sends a request without a key. After a death it checks whether the request was executed, and repeats it if
-// not. The request may be executed or not, but not partially.
+// not. The request must not be executed partially.
 func (d *Killable) Either(done func() bool, method, path, body string) {
 	d.T.Helper()
 	for {

@@ -81,7 +81,7 @@ func DownloadLarge(t *testing.T, c *http.Client, task, id string, size int64) {
 	}
 	defer res.Body.Close()
 	if err := sameBytes(res.Body, LargeFile(size)); err != nil || res.ContentLength != size {
-		t.Fatalf("%d bytes announced of %d: %v", res.ContentLength, size, err)
+		t.Fatalf("Content-Length is %d, want %d: %v", res.ContentLength, size, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func sameBytes(got, want io.Reader) error {
 		m, wantErr := io.ReadFull(want, b)
 		switch {
 		case n != m || !bytes.Equal(a[:n], b[:m]):
-			return fmt.Errorf("they differ after byte %d: %d and %d bytes more (%w)", at, n, m, gotErr)
+			return fmt.Errorf("the streams differ after byte %d: %d and %d more bytes (%w)", at, n, m, gotErr)
 		case wantErr != nil:
 			if gotErr != nil && !errors.Is(gotErr, wantErr) {
 				return gotErr

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLineWithFindsBytes: wherever a mark begins in bytes that are logged in Base64, and whatever follows.
+// TestLineWithFindsBytes checks that a mark in Base64 is found at any offset and with any bytes after it.
 func TestLineWithFindsBytes(t *testing.T) {
 	t.Parallel()
 	for before := range 6 {

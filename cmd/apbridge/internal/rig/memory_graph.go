@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// MemoryGraph is a graph with a memory. A run says one, two, three after the messages in its thread, or at the
-// checkpoint at which it starts. Without input, it says the rest. Messages are merged by id, like add_messages does.
+// MemoryGraph is a graph with a memory. A run outputs one, two, three after the messages in its thread or at the
+// checkpoint at which it starts. Without input, it outputs the rest. Messages are merged by id, as by add_messages.
 type MemoryGraph struct {
 	*adaptertest.ThreadAgent
 	mu    sync.Mutex

@@ -28,7 +28,7 @@ var official = sync.OnceValues(func() (*OfficialSpecs, error) {
 	return d, errors.Join(d.Add(folder, "task-step-v1.openapi.yml"), d.Add(folder, "topics-v2.openapi.yml"))
 })
 
-// OfficialSpecs validate answers. Safe for concurrent use.
+// OfficialSpecs validates responses. It is safe for concurrent use.
 type OfficialSpecs struct {
 	mu       sync.Mutex
 	Compiler *jsonschema.Compiler
@@ -78,7 +78,7 @@ func allowNulls(node any) {
 	}
 }
 
-// Judge compares the answers of one server with the documents, and records which it has seen.
+// Judge compares the responses of one server with the documents and records which ones it has seen.
 type Judge struct {
 	Docs *OfficialSpecs
 	mu   sync.Mutex

@@ -42,7 +42,7 @@ func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	t.Cleanup(p.Stop)
 	if err := awaitReady(p.URL, begin.Add(time.Minute)); err != nil {
 		p.Stop()
-		t.Fatalf("the bridge did not get ready: %v\n%s", err, output)
+		t.Fatalf("the bridge did not become ready: %v\n%s", err, output)
 	}
 	p.Start = time.Since(begin)
 	return p

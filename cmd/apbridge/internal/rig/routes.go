@@ -32,8 +32,8 @@ func Pages(t *testing.T) []Route {
 	return list
 }
 
-// Needs returns the declared rights of each route in Routes and Pages. A route without any fails the test, because it
-// would need no right.
+// Needs returns the declared rights of each route in Routes and Pages. A route without rights fails the test, because
+// anyone could call it.
 func Needs(t *testing.T) map[Route][]string {
 	t.Helper()
 	list, handlers := routes(t)
@@ -43,7 +43,7 @@ func Needs(t *testing.T) map[Route][]string {
 	for i, m := range list {
 		op, ok := handlers[i].(adapter.Operation)
 		if !ok {
-			t.Errorf("%s %s does not say which right it needs (adapter.Operation)", m.Method, m.Path)
+			t.Errorf("%s %s does not declare the rights that it needs (adapter.Operation)", m.Method, m.Path)
 		}
 		needs[m] = op.Needs
 	}
@@ -59,7 +59,7 @@ func routes(t *testing.T) (list []Route, handlers []http.Handler) {
 	}
 	list, handlers = walk(t, router)
 	if len(list) < 80 {
-		t.Fatalf("%d routes were found", len(list))
+		t.Fatalf("only %d routes were found", len(list))
 	}
 	return list, handlers
 }
@@ -70,7 +70,7 @@ func pages(t *testing.T) (list []Route, handlers []http.Handler) {
 	inspect.Mount(router, inspect.Options{Log: zap.NewNop()})
 	list, handlers = walk(t, router)
 	if len(list) < 20 {
-		t.Fatalf("%d pages were found", len(list))
+		t.Fatalf("only %d pages were found", len(list))
 	}
 	return list, handlers
 }

@@ -13,7 +13,7 @@ func ThreadOfTask(at string) string { return "/threads/" + at[len("/ap/v1/agent/
 func (b *Bridge) CancelTask(at string) {
 	b.T.Helper()
 	if task := b.Post(at+"/cancel", "").Is(200); "/ap/v1/agent/tasks/"+task.Text("task_id") != at || task.List("artifacts") == nil {
-		b.T.Errorf("cancelling answered %s", task.Body)
+		b.T.Errorf("cancelling returned %s", task.Body)
 	}
 }
 

@@ -39,7 +39,7 @@ func OpenPair(t *testing.T) (tty, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminal can be had: %v", err)
+		t.Skipf("no terminal available: %v", err)
 	}
 	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
 	if err == nil {

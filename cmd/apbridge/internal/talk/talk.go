@@ -1,4 +1,4 @@
-// Package talk prints an agent's output for the commands run and remote. It starts no run.
+// Package talk prints an agent's output for the commands run and remote. It starts no runs.
 package talk
 
 import (
@@ -25,7 +25,7 @@ type Printer struct {
 	Asked []api.Question // open questions at the end of the run
 	Fault error          // error of a failed run
 
-	tools map[string]string // names of called tools, by the id of the call
+	tools map[string]string // names of called tools by call id
 }
 
 // Event prints one event of the stream.
@@ -63,7 +63,7 @@ func failed(data []byte) error {
 	return fmt.Errorf("the run failed: %s: %s (%s)", e.Error, e.Message, e.Code)
 }
 
-// update prints the output of each node, and records the agent's questions.
+// update prints the output of each node and records the agent's questions.
 func (t *Printer) update(data []byte) error {
 	var nodes map[string]json.RawMessage
 	if err := json.Unmarshal(data, &nodes); err != nil {
@@ -81,7 +81,7 @@ func (t *Printer) update(data []byte) error {
 	return nil
 }
 
-// delta prints the messages of a node, or else its output. A failure is only printed at the end of the run.
+// delta prints the messages of a node, or else its output. Failures are only printed at the end of the run.
 func (t *Printer) delta(node string, delta json.RawMessage) {
 	var d struct{ Messages []json.RawMessage }
 	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
@@ -93,7 +93,7 @@ func (t *Printer) delta(node string, delta json.RawMessage) {
 	}
 }
 
-// message prints a message: the agent's text, its tool calls, or the result of one.
+// message prints a message: the agent's text, its tool calls, or the result of a tool call.
 func (t *Printer) message(node string, raw json.RawMessage) {
 	var m struct {
 		Type, Role string

@@ -16,8 +16,8 @@ var updates = []string{
 	`{"count":{"n":1}}`,
 }
 
-// TestLinesAreLabelled: with who says it, the tool that is called, and the tool that answers; in colours on a terminal
-// alone, where NO_COLOR does not forbid them, and where the agent's own sequences do nothing.
+// TestLinesAreLabelled checks that lines are labelled with the speaker, the called tool or the responding tool. Labels
+// are coloured only on a terminal without NO_COLOR, where the agent's own sequences have no effect.
 func TestLinesAreLabelled(t *testing.T) {
 	t.Parallel()
 	const plain = "plan: I look it up.\ntool search: {\"q\":\"bridge\"}\ntool clock: {}\ntool search → a bridge\x1b[2J\ntool clock → noon\nwriter: Done\ncount: {\"n\":1}\n"

@@ -4,9 +4,9 @@
 // There are two locks. The lock of the name (Take) is on PATH-lock, a file next to the database that is never deleted.
 // It guards the creation of a new file, and shows whether a database has existed (Mark). The lock of the file (Hold) is
 // on the open database, so that using another name of the file does not bypass the first lock. On a system without such
-// locks only the name is locked, and Hold returns ErrUnlocked. The system releases both locks when the process ends,
-// however it ends.
+// locks only the name is locked, and Hold returns ErrUnlocked. The operating system releases both locks when the
+// process ends, for any reason.
 //
-// The package never waits for a lock, writes nothing into the database and deletes no file. Package sqldb turns its
+// The package never waits for a lock, does not write to the database and deletes no files. Package sqldb turns its
 // errors into messages for users.
 package filelock

@@ -25,7 +25,7 @@ type Lock struct {
 // Errors of Take and Hold.
 var (
 	ErrLocked   = errors.New("another process holds the lock")
-	ErrUnlocked = errors.New("the file system, or this kind of system, has no lock of that kind")
+	ErrUnlocked = errors.New("the file system or the operating system does not support this kind of lock")
 )
 
 // unlocked is an ErrUnlocked with the system's message.
@@ -88,7 +88,7 @@ func (l *Lock) Mark() error {
 	if l.Marked() {
 		return nil
 	}
-	if _, err := l.name.WriteString("There is a database beside this file. It is locked while a bridge uses it.\n"); err != nil {
+	if _, err := l.name.WriteString("There is a database next to this file. It is locked while a bridge uses it.\n"); err != nil {
 		return err
 	}
 	return l.name.Sync()

@@ -31,7 +31,7 @@ func file(t *testing.T) string {
 	return path
 }
 
-func TestANameIsTakenOnce(t *testing.T) {
+func TestNameIsLockedOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	if filelock.Abandoned(path) {
@@ -51,7 +51,7 @@ func TestANameIsTakenOnce(t *testing.T) {
 	take(t, path)
 }
 
-func TestAFileIsHeldUnderAllItsNames(t *testing.T) {
+func TestFileIsLockedUnderAllItsNames(t *testing.T) {
 	t.Parallel()
 	path, other := file(t), filepath.Join(t.TempDir(), "b.db")
 	if err := os.Symlink(path, other); err != nil {
@@ -75,7 +75,7 @@ func TestAFileIsHeldUnderAllItsNames(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeHeld(t *testing.T) {
+func TestUnlockableFiles(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	l := take(t, path)
@@ -93,7 +93,7 @@ func TestWhatCannotBeHeld(t *testing.T) {
 	}
 }
 
-func TestAMarkStays(t *testing.T) {
+func TestMarkIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	l := take(t, path)

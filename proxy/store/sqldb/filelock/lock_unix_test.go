@@ -8,7 +8,7 @@ import (
 )
 
 // A child process holds all descriptors until it executes its program.
-func TestALockEndsBesideAProcessThatIsBeingStarted(t *testing.T) {
+func TestLockEndsWhileAProcessIsBeingStarted(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	first := take(t, path)

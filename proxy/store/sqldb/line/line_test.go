@@ -30,10 +30,10 @@ func TestGiveUp(t *testing.T) {
 			l.since.Add(1)
 			return s.Waited(-time.Hour).GiveUp(idle, false)
 		}, 0},
-		"the server away": {func(s *Lines, _ *line) int { return s.Waited(-time.Hour).GiveUp(nil, true) }, 1},
-		"over meanwhile":  {func(s *Lines, l *line) int { w := s.Waited(-time.Hour); l.since.Store(0); return w.GiveUp(nil, true) }, 0},
-		"not waited for":  {func(s *Lines, l *line) int { l.since.Store(0); return s.Waited(-time.Hour).GiveUp(nil, true) }, 0},
-		"of nobody known": {func(s *Lines, l *line) int { l.pid.Store(0); return s.Waited(-time.Hour).GiveUp(nil, true) }, 0},
+		"the server away":       {func(s *Lines, _ *line) int { return s.Waited(-time.Hour).GiveUp(nil, true) }, 1},
+		"over in the meantime":  {func(s *Lines, l *line) int { w := s.Waited(-time.Hour); l.since.Store(0); return w.GiveUp(nil, true) }, 0},
+		"not waited for":        {func(s *Lines, l *line) int { l.since.Store(0); return s.Waited(-time.Hour).GiveUp(nil, true) }, 0},
+		"of an unknown process": {func(s *Lines, l *line) int { l.pid.Store(0); return s.Waited(-time.Hour).GiveUp(nil, true) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

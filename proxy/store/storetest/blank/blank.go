@@ -1,6 +1,6 @@
-// Package blank gives tests databases of both kinds that already have their tables. Creating these takes longer than
-// most tests, above all on PostgreSQL and under the race detector. So they are created once per process, and each test
-// gets a copy. Tests of empty databases use package storetest. Test support only.
+// Package blank gives tests databases of both kinds that already have their tables. Creating the tables takes longer
+// than most tests, especially on PostgreSQL and under the race detector. So they are created once per process, and each
+// test gets a copy. Tests of empty databases use package storetest. Test support only.
 package blank
 
 import (
@@ -15,13 +15,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// Databases is storetest.Databases. fresh returns the path or the URL of a database with tables.
+// Databases is like storetest.Databases, but fresh returns the path or the URL of a database with tables.
 func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	storetest.Each(t, File, server, test)
 }
 
-// DSN is storetest.DSN for a database with tables.
+// DSN is like storetest.DSN, for a database with tables.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return storetest.Chosen(t, File, server)
@@ -54,7 +54,7 @@ func server(t testing.TB) string {
 	return m.Copy(t)
 }
 
-// Drop removes what the process has left on the server. TestMain calls it after the tests.
+// Drop removes everything that the process has left on the server. TestMain calls it after the tests.
 func Drop() { made.drop() }
 
 // file returns the content of a SQLite file with tables.

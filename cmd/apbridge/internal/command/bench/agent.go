@@ -23,8 +23,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// The interval at which a started agent is probed, the time that it may take to end, and the time after a broken
-// connection in which its end may be noticed.
+// The interval at which a started agent is probed, the time it may take to exit, and the time to wait for its exit
+// after a broken connection.
 const (
 	startPoll = 200 * time.Millisecond
 	stopGrace = 5 * time.Second
@@ -55,7 +55,7 @@ func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCa
 	return t, nil
 }
 
-// place determines where an agent will serve: the port that it gets, and the configuration with its URL.
+// place determines where an agent will serve. It returns the port for the agent and the configuration with its URL.
 func (f *targetFlags) place(ctx context.Context, environ []string) (string, *config.Config, error) {
 	port, err := freePort()
 	if err != nil {
@@ -70,10 +70,10 @@ func (f *targetFlags) place(ctx context.Context, environ []string) (string, *con
 	return port, cfg, vacant(ctx, address)
 }
 
-// vacant checks that no other program serves at the agent's address, which would be judged instead.
+// vacant checks that no other program serves at the agent's address, because it would be judged instead of the agent.
 func vacant(ctx context.Context, address string) error {
 	if listens(ctx, address) {
-		return fmt.Errorf("something serves at %s already, and would be judged instead of the agent that is started: stop it, or name its URL without a command", address)
+		return fmt.Errorf("another program already serves at %s and would be judged instead of COMMAND; stop it, or pass its URL without a command", address)
 	}
 	return nil
 }
@@ -103,17 +103,17 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-// child is an agent process. Safe for concurrent use.
+// child is an agent process. It is safe for concurrent use.
 type child struct {
 	cmd   *exec.Cmd
 	said  *lastBytes
-	free  func()        // ends its descendants, as the end of this process does
+	free  func()        // ends its descendants, as does the end of this process
 	ended chan struct{} // closed when the process has ended; err is set before
 	err   error
 }
 
-// startChild starts a command. If possible, Ctrl-C on the terminal does not reach it, so that its files can still be
-// requested.
+// startChild starts a command. If possible, it shields the command from Ctrl-C on the terminal, so that its files can
+// still be requested.
 func startChild(command []string, port string, environ []string) (*child, error) {
 	args := make([]string, len(command))
 	for i, a := range command {
@@ -131,13 +131,13 @@ func startChild(command []string, port string, environ []string) (*child, error)
 	return c, nil
 }
 
-// isBenchKey recognises the keys of a server and of a grader, which the agent must not get.
+// isBenchKey reports whether a variable is the key of a server or a grader, which the agent must not get.
 func isBenchKey(variable string) bool {
 	return strings.HasPrefix(variable, "BENCHMARK_KEY=") || strings.HasPrefix(variable, graderKey+"=")
 }
 
-// await probes the agent until it answers, it ends, or patience is over. The error has the result of the last complete
-// probe.
+// await probes the agent until it answers, exits or patience runs out. The error contains the result of the last
+// complete probe.
 func (c *child) await(ctx context.Context, patience time.Duration, address string, ask func(context.Context) error) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -146,7 +146,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, address strin
 	var why string
 	for {
 		if listens(ctx, address) {
-			why = "a program listens at " + address + ", and gave no answer"
+			why = "a program listens at " + address + " but did not answer"
 			err := ask(ctx)
 			if err == nil {
 				return nil
@@ -155,7 +155,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, address strin
 				why = mapping.Classify(err).Message
 			}
 		} else if ctx.Err() == nil {
-			why = "no program listens at " + address + ". The command gets the port as {port} and PORT; --command-url names another address"
+			why = "no program listens at " + address + ". The command receives its port as {port} and PORT; use --command-url for another address"
 		}
 		select {
 		case <-c.ended:
@@ -167,7 +167,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, address strin
 	}
 }
 
-// gone returns the error of an agent that has ended or is about to, or nil.
+// gone returns an error if the agent has exited or is about to, or nil.
 func (c *child) gone() error {
 	select {
 	case <-c.ended:
@@ -178,7 +178,7 @@ func (c *child) gone() error {
 	if c.err != nil {
 		how = "(" + c.err.Error() + ")"
 	}
-	return fmt.Errorf("the agent that was started has ended %s%s", how, c.said.quoted())
+	return fmt.Errorf("the agent exited %s%s", how, c.said.quoted())
 }
 
 // stop ends the agent and its descendants.
@@ -194,7 +194,7 @@ func (c *child) stop() error {
 	return nil
 }
 
-// lastBytes keeps the end of its input. Safe for concurrent use.
+// lastBytes keeps the last bytes written to it. It is safe for concurrent use.
 type lastBytes struct {
 	mu   sync.Mutex
 	kept bytes.Buffer
@@ -210,7 +210,7 @@ func (l *lastBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// quoted returns the agent's last output as the end of a sentence.
+// quoted returns the agent's last output in a form that completes a sentence.
 func (l *lastBytes) quoted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,5 +219,5 @@ func (l *lastBytes) quoted() string {
 		return ""
 	}
 	lines := strings.Split(text, "\n")
-	return "; it wrote: " + strconv.Quote(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	return "; its last output: " + strconv.Quote(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }

@@ -1,5 +1,5 @@
-// Package bench is the command that judges agents by challenges. Package main adds it. It only starts a bridge for its
-// agent. Package judge does the judging. Start reading at Command.
+// Package bench implements the command that judges agents by challenges. Package main adds it. This package starts the
+// agent and a bridge for it; package judge does the judging. Start reading at Command.
 package bench
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// program is the process of this command.
+// program runs the command in its process.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge bench.
@@ -33,12 +33,12 @@ func Command(process *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench URL | --agent NAME[=URL] | -- COMMAND",
 		Short: "Benchmark an agent with challenges in agbenchmark's format",
-		Long: `bench gives an agent challenges and judges the files it produces. It calls the agent like
+		Long: `bench gives an agent challenges and judges the files that it produces. It calls the agent like
 agbenchmark, over Agent Protocol v1. The agent is a URL, --agent (either protocol,
 through a temporary bridge), or a COMMAND, which gets a free port as PORT and {port}.
 Challenges of type python and pytest run the agent's code here, without a sandbox.
-$BENCHMARK_KEY is sent to the agent, $GRADER_KEY to the model of --grader-url.
-Exit code: 0 passed, 1 a challenge failed or is invalid, 2 nothing could run.`,
+$BENCHMARK_KEY is sent to the agent, $GRADER_KEY to the model at --grader-url.
+Exit code: 0 if all passed, 1 if a challenge failed or is invalid, 2 if nothing could run.`,
 		Example: `  apbridge bench http://127.0.0.1:8000
   apbridge bench --agent graph=http://127.0.0.1:2024 --challenges my/challenges --repeat 5
   apbridge bench --history runs -- python agent.py --port {port}
@@ -74,7 +74,7 @@ func (f *benchFlags) add(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.choice.Categories, "category", nil, "comma-separated `CATEGORIES` of challenges to run")
 	set.StringSliceVar(&f.choice.Only, "only", nil, "comma-separated `NAMES` of challenges to run, with their dependencies")
 	set.StringSliceVar(&f.choice.Skip, "skip", nil, "comma-separated `NAMES` of challenges to skip")
-	set.BoolVar(&f.choice.Alone, "no-dependencies", false, "run only the selected challenges, whatever the result of their dependencies")
+	set.BoolVar(&f.choice.Alone, "no-dependencies", false, "run only the selected challenges, ignoring their dependencies")
 	set.IntVar(&f.repeat, "repeat", 1, "number of attempts for each challenge")
 	set.IntVar(&f.parallel, "parallel", 1, "number of challenges that run at a time")
 	set.DurationVar(&f.cutoff, "cutoff", 0, "time limit of every challenge (default: its own)")
@@ -92,18 +92,18 @@ func (f *benchFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one judged program, a `SIZE` such as 512MiB; 0: none; no effect on macOS and Windows")
 }
 
-// check refuses invalid flags before anything is done.
+// check rejects invalid flags before any work starts.
 func (f *benchFlags) check() error {
 	for _, x := range []struct {
 		wrong bool
 		text  string
 	}{
-		{f.repeat < 1, "flag --repeat: a number from 1 on is needed"},
-		{f.parallel < 1, "flag --parallel: a number from 1 on is needed"},
-		{f.cutoff < 0, "flag --cutoff: a time from 0 on is needed, as 90s; 0 leaves each challenge its own"},
-		{f.patience <= 0, "flag --step-timeout: a time above 0 is needed, as 90s"},
-		{f.target.startTimeout <= 0, "flag --start-timeout: a time above 0 is needed, as 1m"},
-		{f.pythonTime <= 0, "flag --python-timeout: a time above 0 is needed, as 30s"},
+		{f.repeat < 1, "flag --repeat: must be at least 1"},
+		{f.parallel < 1, "flag --parallel: must be at least 1"},
+		{f.cutoff < 0, "flag --cutoff: must be at least 0, such as 90s; with 0, each challenge keeps its own limit"},
+		{f.patience <= 0, "flag --step-timeout: must be above 0, such as 90s"},
+		{f.target.startTimeout <= 0, "flag --start-timeout: must be above 0, such as 1m"},
+		{f.pythonTime <= 0, "flag --python-timeout: must be above 0, such as 30s"},
 	} {
 		if x.wrong {
 			return console.Misuse(x.text)
@@ -175,7 +175,7 @@ func (p *program) judge(ctx context.Context, o judge.Options, name string, fault
 	sum := r.Summary()
 	tell(report.Event{Kind: report.EventEnd, Summary: &sum})
 	fmt.Fprintln(p.Out)
-	_ = r.Table(p.Out) // the reports must not be lost because the console is gone
+	_ = r.Table(p.Out) // write the reports even if the console is gone
 	return r
 }
 
@@ -199,7 +199,7 @@ func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challeng
 			return nil, nil, err
 		}
 		if found, err = challenge.Load(os.DirFS(f.challenges), name); err != nil {
-			if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == "." { // the folder itself, which is named already
+			if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == "." { // the folder itself, which the error names anyway
 				err = at.Err
 			}
 			return nil, nil, fmt.Errorf("the challenges in %s cannot be read: %w", f.challenges, err)
@@ -220,7 +220,7 @@ func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challeng
 	return chosen, faults, err
 }
 
-// tellLeftOut prints the challenges that agbenchmark also excludes.
+// tellLeftOut prints the challenges that are left out because agbenchmark also excludes them.
 func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	var out, categories []string
 	for _, folder := range found.Retired {
@@ -235,17 +235,17 @@ func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
 	}
 	if unasked > 0 {
 		slices.Sort(categories)
-		out = append(out, fmt.Sprintf("%d challenges that --category %s adds", unasked, strings.Join(slices.Compact(categories), ",")))
+		out = append(out, fmt.Sprintf("%d challenges that --category %s would add", unasked, strings.Join(slices.Compact(categories), ",")))
 	}
 	if len(out) > 0 {
-		fmt.Fprintf(w, "left out, as agbenchmark does: %s\n", strings.Join(out, ", "))
+		fmt.Fprintf(w, "left out, as in agbenchmark: %s\n", strings.Join(out, ", "))
 	}
 }
 
 // unreadable returns the error of a folder without a valid challenge.
 func unreadable(folder string, faults []challenge.Fault) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "no challenge in %s can be used:", folder)
+	fmt.Fprintf(&text, "no usable challenge in %s:", folder)
 	for _, x := range faults {
 		fmt.Fprintf(&text, "\n  %s", x.Error())
 	}
@@ -255,7 +255,7 @@ func unreadable(folder string, faults []challenge.Fault) error {
 func (f *benchFlags) interpreter() (*judge.Python, error) {
 	memory, err := humanize.ParseBytes(f.memory)
 	if err != nil {
-		return nil, fmt.Errorf("flag --python-memory: %q is no size, as 2GiB is", f.memory)
+		return nil, fmt.Errorf("flag --python-memory: %q is not a size, such as 2GiB", f.memory)
 	}
 	return judge.NewPython(f.python, judge.PythonLimits{Time: f.pythonTime, Memory: int64(memory)})
 }
@@ -265,7 +265,7 @@ func listChallenges(w io.Writer, list []challenge.Challenge, faults []challenge.
 		fmt.Fprintf(w, "%s (%s, %s, %v): %s\n", c.Name, strings.Join(c.Category, ", "), c.Ground.Eval.Type, c.Limit(), c.Task)
 	}
 	for _, x := range faults {
-		fmt.Fprintf(w, "no challenge: %s\n", x.Error())
+		fmt.Fprintf(w, "invalid challenge: %s\n", x.Error())
 	}
 	if len(faults) > 0 {
 		return console.Ended(1)

@@ -47,7 +47,7 @@ func (p *program) compare(before, after string, t report.Tolerance, failing []st
 		}
 	}
 	if t.Time < 1 || t.Cost < 1 {
-		return console.Misuse("flags --slower and --dearer: a factor from 1 on is needed")
+		return console.Misuse("flags --slower and --dearer: must be at least 1")
 	}
 	old, err := report.Read(before)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 )
 
-// benchFiles are the output files, which are opened in advance.
+// benchFiles holds the output files, which are opened in advance.
 type benchFiles struct {
 	reports []*outfile.Report[report.Report]
 	lines   *outfile.Report[report.Report] // of events, or nil
@@ -23,7 +23,7 @@ type benchFiles struct {
 	watch   func(report.Event)
 }
 
-// open opens all output files. If one fails, it leaves nothing behind.
+// open opens all output files. If one cannot be opened, it removes the others.
 func (f *benchFlags) open(now time.Time) (_ *benchFiles, err error) {
 	b := &benchFiles{history: f.history, watch: func(report.Event) {}}
 	defer func() {
@@ -63,7 +63,7 @@ func (b *benchFiles) openReports(f *benchFlags) error {
 	return outfile.Distinct(all)
 }
 
-// prepareKeep creates the folder for the agent's files. Its files must be new.
+// prepareKeep creates the folder for the agent's files. An existing folder must be empty.
 func (b *benchFiles) prepareKeep(folder string) error {
 	if folder == "" {
 		return nil
@@ -72,12 +72,12 @@ func (b *benchFiles) prepareKeep(folder string) error {
 		return fmt.Errorf("flag --keep: %w", err)
 	}
 	if inside, err := os.ReadDir(folder); err != nil || len(inside) > 0 {
-		return errors.Join(err, fmt.Errorf("flag --keep: %s is not empty; name a new folder", folder))
+		return errors.Join(err, fmt.Errorf("flag --keep: %s is not empty; choose a new folder", folder))
 	}
 	return nil
 }
 
-// makeFolder creates a folder, which drop removes, if it does not exist.
+// makeFolder creates a folder if it does not exist. drop removes a created folder.
 func (b *benchFiles) makeFolder(folder string) error {
 	_, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func (b *benchFiles) finish(r report.Report) error {
 	return nil
 }
 
-// drop leaves every file unchanged.
+// drop restores the state before open.
 func (b *benchFiles) drop() (err error) {
 	for _, f := range b.reports {
 		err = errors.Join(err, f.Drop())
@@ -136,7 +136,7 @@ func (b *benchFiles) drop() (err error) {
 		err = errors.Join(err, os.Remove(b.run))
 	}
 	for _, folder := range b.made {
-		_ = os.Remove(folder) // unless it contains files
+		_ = os.Remove(folder) // fails if the folder contains files
 	}
 	return err
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// graderKey is the environment variable with the key of the grader, because other programs may read a command line.
+// graderKey is the environment variable with the grader's key. There is no flag for it, because other programs can read
+// command lines.
 const graderKey = "GRADER_KEY"
 
 // graderFlags name the model that judges challenges of type llm.
@@ -29,16 +30,16 @@ func (f *graderFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.patience, "grader-timeout", 2*time.Minute, "time limit of one request to --grader-url")
 }
 
-// open checks that a configured grader answers, if a challenge needs it. Without one it returns nil.
+// open checks that the configured grader answers if a challenge needs it. It returns nil if no grader is configured.
 func (f *graderFlags) open(ctx context.Context, environ []string, chosen []challenge.Challenge) (judge.Model, error) {
 	address, model := cmp.Or(f.url, console.Variable(environ, "GRADER_URL")), cmp.Or(f.model, console.Variable(environ, "GRADER_MODEL"))
 	switch {
 	case f.model != "" && address == "":
-		return nil, errors.New("flag --grader-model: it says which model of --grader-url judges, and there is no such URL")
+		return nil, errors.New("flag --grader-model has no effect without --grader-url")
 	case address == "":
 		return nil, nil
 	case f.patience <= 0:
-		return nil, errors.New("flag --grader-timeout: a time above 0 is needed, as 90s")
+		return nil, errors.New("flag --grader-timeout: must be above 0, such as 90s")
 	}
 	g, err := judge.NewGrader(judge.GraderConfig{URL: address, Model: model, Key: console.Variable(environ, graderKey), Timeout: f.patience})
 	if err != nil {

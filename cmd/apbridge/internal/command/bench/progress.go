@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// progress shows a run: rewritten lines on a terminal, or one line per event elsewhere and on a terminal that cannot
-// rewrite lines.
+// progress shows the progress of a run. It rewrites lines if the output is a terminal that supports it, and otherwise
+// prints one line per event.
 func (p *program) progress() func(report.Event) {
 	raw, ok := console.Rewritable(p.Out, p.Environ)
 	if !ok {
@@ -20,7 +20,7 @@ func (p *program) progress() func(report.Event) {
 	return report.LiveProgress(raw, plain, func() int { return columns(raw, p.Environ) })
 }
 
-// columns returns the current width of a terminal: its own, or that of the environment.
+// columns returns the current width of the terminal, either its own or the one in the environment.
 func columns(w io.Writer, environ []string) int {
 	const usual, least = 80, 20
 	said, _ := strconv.Atoi(console.Variable(environ, "COLUMNS")) // an invalid one is 0

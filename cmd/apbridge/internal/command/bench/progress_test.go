@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// TestBenchOnATerminal: lines are rewritten by sequences of ours, and an agent's are shown.
+// TestBenchOnATerminal checks that lines are rewritten by our own escape sequences and that an agent's sequences are
+// escaped.
 func TestBenchOnATerminal(t *testing.T) {
 	t.Parallel()
 	var raw bytes.Buffer
@@ -27,12 +28,12 @@ func TestBenchOnATerminal(t *testing.T) {
 	var lines bytes.Buffer
 	dumb := &program{&console.Process{Out: console.TerminalOf(&lines), Environ: []string{"TERM=dumb"}}}
 	dumb.progress()(report.Event{Kind: report.EventBegin, Target: "x", Of: 2, Time: time.Now()})
-	if got := lines.String(); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "s  x: tries to make: 2\n") {
+	if got := lines.String(); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "s  x: attempts to make: 2\n") {
 		t.Errorf("on a terminal that rewrites no lines: %q", got)
 	}
 	frames := strings.Split(raw.String(), "\r\x1b[J")
 	want := []string{
-		"", "x: tries to make: 2\n", "  A: starting\n\x1b[1A", "  A: starting\n  B: starting\n\x1b[2A", "  A: step 3: \\u001b[2Jlong long long l…\n  B: starting\n\x1b[2A",
+		"", "x: attempts to make: 2\n", "  A: starting\n\x1b[1A", "  A: starting\n  B: starting\n\x1b[2A", "  A: step 3: \\u001b[2Jlong long long l…\n  B: starting\n\x1b[2A",
 		"  A: step 3: \\u001b[2Jlong long long l…\n  B: step 2 …\n\x1b[2A", "[1/2] A: passed (3 steps, 0.0 s)\n  B: step 2 …\n\x1b[1A", "",
 	}
 	if !slices.Equal(frames, want) {

@@ -35,7 +35,7 @@ func (f *targetFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "time limit for COMMAND to respond")
 }
 
-// benchCall has the rest of the command line about a target.
+// benchCall has the parts of the command line about the target that are not flags.
 type benchCall struct {
 	args     []string
 	dash     int // number of args before --, or -1
@@ -43,18 +43,18 @@ type benchCall struct {
 	keep     string
 }
 
-// target is the server of the agent.
+// target is the server that is judged.
 type target struct {
 	name    string
 	agent   *agent.Client
 	bridge  bool
-	threads string // where a bridge shows threads to people, or ""
+	threads string // where a bridge shows threads in a browser, or ""
 	look    string // how to see the threads later, as the end of a sentence
 	gone    func() error
 	close   func() error
 }
 
-const oneTarget = "say whom to judge by one of: a URL, --agent NAME, --agent NAME=URL, -- COMMAND"
+const oneTarget = "use one of: a URL, --agent NAME, --agent NAME=URL, -- COMMAND"
 
 // reach starts the target if necessary and checks that an agent answers.
 func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*target, error) {
@@ -68,7 +68,7 @@ func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*t
 	}
 	switch n := len(urls); {
 	case n+len(command) == 0 && f.agent == "" && call.dash < 0:
-		return nil, errors.New("no agent is named: " + oneTarget)
+		return nil, errors.New("no agent given: " + oneTarget)
 	case n == 1 && call.dash < 0 && f.agent == "":
 		return reachURL(ctx, urls[0], client)
 	case n == 0 && f.agent != "" && call.dash < 0:
@@ -76,21 +76,21 @@ func (f *targetFlags) reach(ctx context.Context, p *program, call benchCall) (*t
 	case n == 0 && len(command) > 0 && f.agent == "":
 		return f.reachCommand(ctx, p, call, client, command)
 	}
-	return nil, errors.New("the command line names none, or more than one: " + oneTarget)
+	return nil, errors.New("exactly one agent must be given: " + oneTarget)
 }
 
-// unused returns the error of a flag without effect.
+// unused returns an error for a flag without effect.
 func (f *targetFlags) unused(urls, words int) error {
 	switch {
 	case f.commandURL != "" && words == 0:
-		return errors.New("flag --command-url: it says where COMMAND serves, and there is none")
+		return errors.New("flag --command-url has no effect without COMMAND")
 	case f.config != "" && urls == 1 && words == 0 && f.agent == "":
-		return errors.New("flag --config: it is for --agent and COMMAND; a URL is judged as it is")
+		return errors.New("flag --config has no effect with a URL; it is for --agent and COMMAND")
 	}
 	return nil
 }
 
-// reachURL uses an existing server: a bridge, or an agent of version 1.
+// reachURL uses an existing server, which is a bridge or an agent of version 1.
 func reachURL(ctx context.Context, address string, client *agent.Client) (*target, error) {
 	base, err := agent.Address(address)
 	if err != nil {
@@ -101,7 +101,7 @@ func reachURL(ctx context.Context, address string, client *agent.Client) (*targe
 	defer stop()
 	if err := client.Probe(ctx); err != nil {
 		if errors.Is(err, agent.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("the server at %s does not answer within %v: see that it works, and that the address is right", base, min(client.Patience, doctor.Patience))
+			return nil, fmt.Errorf("the server at %s did not answer within %v; check that it works and that the address is right", base, min(client.Patience, doctor.Patience))
 		}
 		if err := unnamed(ctx, client, err); err != nil {
 			return nil, err
@@ -127,20 +127,20 @@ func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	if len(names) == 0 {
 		return nil
 	}
-	there := "; there are: " + strings.Join(names, ", ")
+	there := "; known agents: " + strings.Join(names, ", ")
 	if _, name, found := strings.Cut(client.Base, "/agents/"); found {
-		return fmt.Errorf("there is no agent %q at the bridge %s%s", name, client.Root(), there)
+		return fmt.Errorf("the bridge at %[2]s has no agent %[1]q%[3]s", name, client.Root(), there)
 	}
-	return fmt.Errorf("the bridge at %s has no default agent: put /agents/NAME behind its address%s", client.Base, there)
+	return fmt.Errorf("the bridge at %s has no default agent; append /agents/NAME to its address%s", client.Base, there)
 }
 
-// refusedBy returns the error of a server that does not list tasks according to version 1. It returns nil if it still
-// is one of version 1.
+// refusedBy returns the error of a server that does not list tasks as in version 1. It returns nil if the server speaks
+// version 1 anyway.
 func refusedBy(ctx context.Context, base string, err error) error {
 	var refused *agent.Refused
 	asked := errors.As(err, &refused)
 	if asked && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
-		return fmt.Errorf("the server at %s wants a key (%d); set BENCHMARK_KEY", base, refused.Status)
+		return fmt.Errorf("the server at %s requires a key (%d); set BENCHMARK_KEY", base, refused.Status)
 	}
 	dialect, found := doctor.Detected(ctx, doctor.Upstream("agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}))
 	switch {
@@ -151,7 +151,7 @@ func refusedBy(ctx context.Context, base string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("the agent at %s speaks %s, not the Agent Protocol v1 below /ap/v1. Judge it through a bridge: apbridge bench --agent agent=%s "+
-		"(with the name of a graph for agent, where the server has several)", base, dialect, base)
+		"(if the server has several graphs, replace agent by the name of one)", base, dialect, base)
 }
 
 // reachAgent starts a bridge for an agent of the configuration.
@@ -166,7 +166,7 @@ func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall
 		return nil, err
 	}
 	if _, ok := cfg.Agents[name]; !ok {
-		return nil, fmt.Errorf("there is no agent %q in the configuration; there are: %s. Or give its URL: --agent %s=URL", name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", "), name)
+		return nil, fmt.Errorf("there is no agent %q in the configuration; known agents: %s. To pass its URL, use --agent %s=URL", name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", "), name)
 	}
 	if found := doctor.Examine(ctx, name, cfg); found.Err != nil {
 		return nil, doctor.Unfit(found.Err, found.Hints)
@@ -189,7 +189,7 @@ func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, kee
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
-	stop, err := serveBeside(ctx, bridge.Private(cfg, folder), log, client, name)
+	stop, err := serveUntilStop(ctx, bridge.Private(cfg, folder), log, client, name)
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
@@ -203,8 +203,8 @@ func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, kee
 	return t, nil
 }
 
-// serveBeside serves until stop, even after Ctrl-C, because the judging still needs it.
-func serveBeside(ctx context.Context, cfg *config.Config, log *zap.Logger, client *agent.Client, name string) (stop func() error, err error) {
+// serveUntilStop serves until stop is called, even after Ctrl-C, because judging still needs the bridge.
+func serveUntilStop(ctx context.Context, cfg *config.Config, log *zap.Logger, client *agent.Client, name string) (stop func() error, err error) {
 	c := *cfg
 	c.ShutdownGrace = 0
 	a, err := bridge.New(ctx, &c, bridge.Dialects(), log)

@@ -26,12 +26,12 @@ func Command(p *console.Process) *cobra.Command {
 	var f conformanceFlags
 	cmd := &cobra.Command{
 		Use:   "conformance URL",
-		Short: "Check a server against its protocol's documents",
+		Short: "Check a server against its protocol specifications",
 		Long: `conformance checks whether the server at URL follows the documents of its protocols. Use it
-to test a server that you write or want to put behind the bridge. Each failed check is
+to test a server that you are writing or want to put behind the bridge. Each failed check is
 printed with its level (must, should, may), its source, the request and the response.
-It creates tasks, threads, runs and items, up to about fifteen short runs, and deletes
-all that the protocols can delete.
+It creates tasks, threads, items and up to about fifteen short runs, and deletes
+everything that the protocols can delete.
 Exit code: 0 if every must passed, 1 if one failed, 2 if nothing could be checked.`,
 		Example: `  apbridge conformance http://127.0.0.1:8080
   apbridge conformance http://127.0.0.1:8000 --dialect v1 --badge conformance.svg
@@ -100,7 +100,7 @@ func run(ctx context.Context, p *console.Process, f conformanceFlags, args []str
 	return conformanceExit(r)
 }
 
-// chosen returns the dialects of --dialect or, without it, those of --only, or all.
+// chosen returns the dialects of --dialect. Without that flag it returns those of --only, or all.
 func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (f *conformanceFlags) chosen() (list []check.Suite, err error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New("flags --dialect and --only: no check is both of the dialects and one of the ids")
+		return nil, errors.New("flags --dialect and --only: no check matches both")
 	}
 	return list, nil
 }
@@ -129,7 +129,7 @@ func (f *conformanceFlags) unspoken(checked []check.Suite) (names []string) {
 	})
 }
 
-// check refuses invalid flags before anything is done.
+// check rejects invalid flags before any request is sent.
 func (f *conformanceFlags) check() error {
 	for _, name := range f.dialects {
 		if !slices.Contains(suiteNames(), name) {
@@ -138,12 +138,12 @@ func (f *conformanceFlags) check() error {
 	}
 	for _, id := range f.only {
 		if !known(id) {
-			return fmt.Errorf("flag --only: no check has the id %q or begins so; apbridge conformance --list has them", id)
+			return fmt.Errorf("flag --only: no check has the id or prefix %q; to list the checks: apbridge conformance --list", id)
 		}
 	}
 	switch {
 	case f.timeout <= 0:
-		return errors.New("flag --timeout: a time above 0 is needed, as 90s")
+		return errors.New("flag --timeout: must be above 0, such as 90s")
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("flag --output: %q is not one of text, json", f.output)
 	case f.badge != "" && !strings.HasSuffix(f.badge, ".svg") && !strings.HasSuffix(f.badge, ".json"):
@@ -182,7 +182,7 @@ func (f *conformanceFlags) print(w io.Writer, suites []check.Suite) error {
 // server returns the server of the command line.
 func (f *conformanceFlags) server(environ, args []string) (*check.Server, error) {
 	if len(args) == 0 {
-		return nil, errors.New("no server is named: write apbridge conformance URL, such as http://127.0.0.1:8080")
+		return nil, errors.New("no URL given; write apbridge conformance URL, for example http://127.0.0.1:8080")
 	}
 	base, err := serverBase(args[0])
 	if err != nil {
@@ -195,14 +195,14 @@ func (f *conformanceFlags) server(environ, args []string) (*check.Server, error)
 	return &check.Server{Base: base, Header: header, Agent: f.agent, Timeout: f.timeout}, nil
 }
 
-// serverBase returns a server's URL without the path of version 1, which people copy with it.
+// serverBase returns a server's URL without the path of version 1, which is often copied with it.
 func serverBase(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", text)
+		return "", fmt.Errorf("%q is not the URL of a server, such as http://127.0.0.1:8080", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into --key", u.Redacted())
+		return "", fmt.Errorf("%q may have only a host and a path; pass a key with --key", u.Redacted())
 	}
 	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
 	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
@@ -211,7 +211,8 @@ func serverBase(text string) (string, error) {
 	return base, nil
 }
 
-// thatAreSpoken returns the dialects to check: those that were requested or, without any, those of the server.
+// thatAreSpoken returns the dialects to check: the requested ones, or all that the server speaks if none were
+// requested.
 func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Suite, asked bool) ([]check.Suite, error) {
 	if err := server.Reach(ctx, doctor.Patience); err != nil {
 		return nil, stranger(ctx, server.Base, err)
@@ -224,7 +225,7 @@ func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Sui
 	case len(list) > 0:
 		return list, nil
 	case server.Denied():
-		return nil, fmt.Errorf("the server at %s wants a key: give one with --key, or another header with --header", server.Base)
+		return nil, fmt.Errorf("the server at %s requires a key; pass it with --key, or another header with --header", server.Base)
 	}
 	return nil, stranger(ctx, server.Base, errors.New("it speaks none of "+strings.Join(suiteNames(), ", ")))
 }
@@ -239,7 +240,7 @@ func stranger(ctx context.Context, base string, err error) error {
 	return console.ByURL{Name: "agent", URL: base}.Error(doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found)))
 }
 
-// watch prints each check when it is done, if people read the output.
+// watch prints each finished check, unless the output is JSON.
 func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 	return func(r check.Result) {
 		if f.output == "text" {
@@ -248,7 +249,6 @@ func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 	}
 }
 
-// printReport prints the report.
 func (f *conformanceFlags) printReport(w io.Writer, r conformance.Report) error {
 	if f.output == "json" {
 		return r.JSON(w)

@@ -31,7 +31,7 @@ For PostgreSQL it prints the pg_dump command to use.`,
 				return err
 			}
 			if isServer(cfg.Database) {
-				return console.Misuse("the database is PostgreSQL, whose own program backs it up, while bridges use it or not: " + forServer("pg_dump --format=custom --file='"+args[0]+"'", cfg.Database))
+				return console.Misuse("the database is PostgreSQL; back it up with its own program, even while bridges use it: " + forServer("pg_dump --format=custom --file='"+args[0]+"'", cfg.Database))
 			}
 			return p.backup(cmd.Context(), cfg.Database, args[0], over)
 		},
@@ -62,7 +62,7 @@ func (p *program) keepWhole(file string, over bool, write func(path string) (*ar
 	if err := d.Keep(); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Out, "%s holds %s.\n", file, held)
+	fmt.Fprintf(p.Out, "%s contains %s.\n", file, held)
 	return nil
 }
 
@@ -89,7 +89,7 @@ For PostgreSQL it prints the pg_restore command to use.`,
 			case only:
 				return p.checkBackup(cmd.Context(), args[0])
 			case isServer(cfg.Database):
-				return console.Misuse("the database is PostgreSQL, whose own program restores what pg_dump wrote: " + forServer("pg_restore --exit-on-error --single-transaction", cfg.Database) + " '" + args[0] + "'. An export is read by: apbridge import")
+				return console.Misuse("the database is PostgreSQL; restore a file of pg_dump with its own program: " + forServer("pg_restore --exit-on-error --single-transaction", cfg.Database) + " '" + args[0] + "'. To read an export, use apbridge import")
 			}
 			return p.restore(cmd.Context(), args[0], cfg.Database)
 		},
@@ -104,7 +104,7 @@ func (p *program) checkBackup(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Out, "%s is whole. It holds %s.\n", file, held)
+	fmt.Fprintf(p.Out, "%s is complete. It contains %s.\n", file, held)
 	return nil
 }
 
@@ -115,6 +115,6 @@ func (p *program) restore(ctx context.Context, file, database string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Out, "%s is restored. It holds %s.\n", database, held)
+	fmt.Fprintf(p.Out, "Restored %s. It contains %s.\n", database, held)
 	return nil
 }

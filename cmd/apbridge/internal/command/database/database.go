@@ -1,5 +1,5 @@
-// Package database has the commands that back up, restore and move a database. Package main adds them. They use the
-// database directly (package archive), without a bridge.
+// Package database implements the commands that back up, restore and move a database. Package main adds them. They use
+// the database directly (package archive), without a bridge.
 package database
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// program is the process of these commands.
+// program runs the commands in their process.
 type program struct{ *console.Process }
 
-// databaseFlags name a database. Other parts of the configuration may be invalid.
+// databaseFlags selects a database. Other parts of the configuration may be invalid.
 type databaseFlags struct{ console.ConfigFlags }
 
 func (f *databaseFlags) add(set *pflag.FlagSet) {
@@ -34,7 +34,7 @@ func (f *databaseFlags) load(environ []string) (*config.Config, error) {
 
 func isServer(database string) bool { return strings.Contains(database, "://") }
 
-// forServer returns the command line of one of PostgreSQL's programs with the database at the end, without its password
+// forServer returns the command line of a PostgreSQL program with the database at the end. It leaves out the password
 // and the bridge's own parameters.
 func forServer(command, database string) string {
 	u, err := url.Parse(database)
@@ -60,7 +60,7 @@ func (p *program) copying() (said func(done, all int), end func()) {
 	done, all := 0, 0
 	look, end := p.Shown(func() string {
 		if done == all {
-			return "looking through the copy …"
+			return "checking the copy …"
 		}
 		return fmt.Sprintf("copying … %d %%", 100*done/max(all, 1))
 	})

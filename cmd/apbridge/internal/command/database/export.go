@@ -25,7 +25,7 @@ func Export(process *console.Process) *cobra.Command {
 		Short: "Export the whole database as JSON lines",
 		Long: `export writes every row of the database to FILE, one JSON object a line, as of one moment;
 - is standard output. Use it to move between SQLite and PostgreSQL with import. Stop the
-bridge first, or later changes are missing. The export is plain text, even with
+bridge first, or later changes will be missing. The export is plain text, even with
 encryption.keys. docs/operations.md describes the format.`,
 		Example: `  apbridge export all.ndjson
   apbridge export - | gzip > all.ndjson.gz`,
@@ -66,7 +66,7 @@ func (p *program) exportTo(ctx context.Context, cfg *config.Config, w io.Writer)
 		return nil, err
 	}
 	if len(keys.Keys()) > 0 {
-		fmt.Fprintln(p.Err, "The export is plain text: what encryption.keys seals in the database can be read in it.")
+		fmt.Fprintln(p.Err, "The export is plain text, including data that encryption.keys encrypts in the database.")
 	}
 	said, end := p.counting("exporting")
 	defer end()
@@ -80,8 +80,8 @@ func Import(process *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import an export into an empty database",
-		Long: `import writes the export FILE to an empty database, SQLite or PostgreSQL, that no bridge
-uses; - is standard input. A missing SQLite file is created. It is one transaction: if it
+		Long: `import writes the export FILE to an empty SQLite or PostgreSQL database that no bridge
+uses; - is standard input. A missing SQLite file is created. The import is one transaction: if it
 fails or is stopped, nothing is imported.`,
 		Example: `  apbridge import all.ndjson --database postgres://user@127.0.0.1:5432/apbridge
   gunzip < all.ndjson.gz | apbridge import - --database new.db`,
@@ -96,7 +96,7 @@ fails or is stopped, nothing is imported.`,
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
-				return fmt.Errorf("%s cannot be read: %w; name a file that apbridge export has written", args[0], console.ReasonOf(err))
+				return fmt.Errorf("%s cannot be read: %w; choose a file written by apbridge export", args[0], console.ReasonOf(err))
 			}
 			defer f.Close()
 			return p.imported(cmd.Context(), cfg, args[0], f)
@@ -117,6 +117,6 @@ func (p *program) imported(ctx context.Context, cfg *config.Config, name string,
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	fmt.Fprintf(p.Out, "%s holds %s.\n", namedDatabase(cfg.Database), held)
+	fmt.Fprintf(p.Out, "%s contains %s.\n", namedDatabase(cfg.Database), held)
 	return nil
 }

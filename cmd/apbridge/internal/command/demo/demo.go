@@ -1,5 +1,5 @@
-// Package demo is the command that shows both conversations, with an example agent of each kind. Package main adds it.
-// It never calls other agents, and leaves nothing behind.
+// Package demo implements the command that shows a conversation in each direction with an example agent of each kind.
+// Package main adds it. It never calls other agents and leaves nothing behind.
 package demo
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is the process of this command.
+// program runs the command in its process.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge demo.
@@ -31,7 +31,7 @@ func Command(process *console.Process) *cobra.Command {
 		Use:   "demo",
 		Short: "Show the bridge with two example agents and a conversation in each direction",
 		Long: `demo starts an example agent of each protocol and the bridge in front of both, and
-prints a conversation in each direction and commands to try. It then serves until
+prints a conversation in each direction, and commands to try. It then serves until
 Ctrl-C or SIGTERM. It needs nothing else and leaves nothing behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), listen) },
@@ -87,7 +87,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	}
 	a, err := bridge.New(ctx, cfg, bridge.Dialects(), log)
 	if err != nil {
-		return fmt.Errorf("%w (another address: apbridge demo --listen 127.0.0.1:0)", err)
+		return fmt.Errorf("%w (to use another address: apbridge demo --listen 127.0.0.1:0)", err)
 	}
 	served := make(chan error, 1)
 	ctx, stop := context.WithCancel(ctx)
@@ -120,22 +120,22 @@ func startAgent(h http.Handler) (*exampleAgent, error) {
 
 const demoEnd = `
 ------------------------------------------------------------------------------
-The bridge is at %[1]s and serves on. Ctrl-C ends it. Try in another terminal:
+The bridge is running at %[1]s. Press Ctrl-C to stop it. Try in another terminal:
 
-  # a thread/run client before the legacy agent (the default agent)
+  # a thread/run client with the legacy agent (the default agent)
   curl -s %[1]s/runs/wait -H 'content-type: application/json' -d '{"input":"hi"}'
 
   # the same, as an event stream
   curl -sN %[1]s/runs/stream -H 'content-type: application/json' \
     -d '{"assistant_id":"legacy","input":{"messages":[{"role":"user","content":"hi"}]},"stream_mode":["updates"]}'
 
-  # a task/step client before the graph agent: a task, then its first step
+  # a task/step client with the graph agent: a task, then its first step
   task=$(curl -s %[1]s/agents/graph/ap/v1/agent/tasks -H 'content-type: application/json' \
     -d '{"input":"hi"}' | sed 's/.*"task_id":"\([^"]*\)".*/\1/')
   curl -s -X POST %[1]s/agents/graph/ap/v1/agent/tasks/$task/steps
 
-  # what the bridge counts
+  # the bridge's metrics
   curl -s %[1]s/metrics | grep ^apbridge_
 
-Open %[2]s to see these conversations, and what you try now.
+Open %[2]s to see these conversations and your own requests.
 `

@@ -16,7 +16,7 @@ type client struct {
 	t    *transcript
 }
 
-// both holds one conversation in each direction.
+// both runs one conversation in each direction.
 func (c *client) both(ctx context.Context) error {
 	if err := c.forward(ctx); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (c *client) both(ctx context.Context) error {
 // forward uses a task/step agent as a client of threads and runs.
 func (c *client) forward(ctx context.Context) error {
 	c.t.title("1. A thread/run client talks to a task/step agent",
-		"The client knows threads, runs and streams. The agent knows tasks and steps, and\nforgets everything. The bridge keeps the thread and passes it on to the agent.")
+		"The client uses threads, runs and streams. The agent uses tasks and steps, and\nforgets everything. The bridge keeps the thread and passes it to the agent.")
 	var thread struct {
 		ID string `json:"thread_id"`
 	}
@@ -58,7 +58,7 @@ func run(agent, text string) string {
 // reverse uses a graph as a client of tasks and steps, such as a benchmark.
 func (c *client) reverse(ctx context.Context) error {
 	c.t.title("2. A task/step client drives a thread/run agent",
-		"The client, a benchmark for instance, asks for one step after the other. The agent\nruns a graph and streams it. The bridge hands each node's output out as a step.")
+		"The client, such as a benchmark, requests one step after another. The agent runs\na graph and streams its output. The bridge returns the output of each node as a step.")
 	const tasks = "/agents/graph/ap/v1/agent/tasks"
 	var task struct {
 		ID string `json:"task_id"`

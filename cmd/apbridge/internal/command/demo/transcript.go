@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// transcript prints requests and responses as they happen. Safe for concurrent use.
+// transcript prints requests and responses as they happen. It is safe for concurrent use.
 type transcript struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -109,5 +109,5 @@ func (t *tee) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, so that an agent can stream.
 func (t *tee) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
-// Unwrap is used by http.ResponseController.
+// Unwrap returns the original writer for http.ResponseController.
 func (t *tee) Unwrap() http.ResponseWriter { return t.ResponseWriter }

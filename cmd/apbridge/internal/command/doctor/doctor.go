@@ -1,5 +1,5 @@
-// Package doctor is the command that examines agents and explains why one cannot be used. Package main adds it; bench
-// and conformance use its client. It only reads: it creates no run and no task.
+// Package doctor implements the command that checks agents and explains why one cannot be used. Package main adds it;
+// bench and conformance use its functions. It only reads and creates neither runs nor tasks.
 package doctor
 
 import (
@@ -26,7 +26,7 @@ func Command(p *console.Process) *cobra.Command {
 		Long: `doctor calls the agents at the URLs, or all agents of the configuration. It prints
 whether each is reachable, its dialect, version and response time, and how many request
 fields it receives exactly, approximately or not at all. For a LangGraph server it says
-whether its store is the bridge's. For a URL it also prints the configuration to use.
+whether the bridge uses its store. For a URL it also prints the configuration to use.
 It starts no run and opens no database.
 
 Exit code: 0 if every agent is usable, else 1.`,
@@ -53,19 +53,19 @@ Exit code: 0 if every agent is usable, else 1.`,
 		},
 	}
 	from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&losses, "losses", false, "list each request field that the agent receives approximately or not at all, with the reason")
+	cmd.Flags().BoolVar(&losses, "losses", false, "list each request field that the agent does not receive exactly, with the reason")
 	return cmd
 }
 
-// patients returns the configuration of the agents to examine: those at the URLs with defaults for everything else, or
-// those that flags, file and environment name.
+// patients returns the configuration of the agents to examine. They are the agents at the given URLs, with defaults for
+// everything else, or else those from flags, file and environment.
 func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
 	warn := func(c config.Problem) { fmt.Fprintf(p.Err, "warning: %s\n", c) }
 	if len(urls) == 0 {
 		return from.Load(p.Environ, warn)
 	}
 	if from.File != "" || len(from.Agents) > 0 {
-		return nil, console.Misuse("doctor takes URLs, or agents of a configuration (--config, --agent), not both")
+		return nil, console.Misuse("doctor takes either URLs or the agents of a configuration (--config, --agent), not both")
 	}
 	for i, url := range urls {
 		from.Agents = append(from.Agents, byURL(i, url).Flag())

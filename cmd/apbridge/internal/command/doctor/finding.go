@@ -29,19 +29,19 @@ type Finding struct {
 	asked     bool   // the dialect was detected
 	recorded  bool   // the agent is a recording
 	profile   string
-	server    adapter.Versioned  // nil if the version cannot be requested
-	version   string             // "" if it was not requested, or if the server does not report it
+	server    adapter.Versioned  // nil if the dialect has no request for the version
+	version   string             // "" if not requested or not reported
 	keeper    adapter.ItemKeeper // nil if the dialect has no store
 	stores    bool               // the agent has a store
-	isStore   bool               // its store is the bridge's (store.agent)
+	isStore   bool               // the bridge uses its store (store.agent)
 	traits    adapter.Traits
-	took      time.Duration  // duration of a call that only reads
+	took      time.Duration  // median duration of a read-only call
 	byURL     *console.ByURL // nil if the agent is from the configuration
-	Hints     []string       // what may be at the URL instead, and where the agent may be
+	Hints     []string       // guesses about the server at the URL and the location of the agent
 	Err       error
 }
 
-// grace is additional time for detecting the dialect, which has its own timeout with a better error.
+// grace is additional time for detecting the dialect, whose own timeout has a better error message.
 const grace = time.Second
 
 // Examine examines one agent of a configuration. Problems are part of the Finding.
@@ -50,9 +50,9 @@ func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
 	limited, stop := context.WithTimeout(ctx, patienceFor(c)+grace)
 	defer stop()
 	f := examineAt(limited, name, c, cfg)
-	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose text is about runs, or empty
+	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // its own message is about runs, or empty
 		f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
+			"The agent %q at %s did not answer within %s. Check whether it is busy and whether the port is right.", name, c.URL, patienceFor(c))
 	}
 	return f
 }
@@ -83,7 +83,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 	if about, ok := b.(adapter.Profiled); ok && f.Err == nil {
 		if f.profile = about.Profile(); f.profile == "" {
 			f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
-				"A server answers at %s, but not as an agent that speaks %s does. %s, and agents.%s.dialect.", c.URL, c.Dialect, Upstream(name, c, cfg.Limits).URLAdvice(), name)
+				"A server answers at %s, but not like an agent that speaks %s. %s and agents.%s.dialect.", c.URL, c.Dialect, Upstream(name, c, cfg.Limits).URLAdvice(), name)
 			f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
 		}
 	}
@@ -92,7 +92,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 	return f
 }
 
-// ofRecording determines the dialect of a recorded agent and its losses. It calls no agent.
+// ofRecording determines the dialect and the losses of a recorded agent. It calls no agent.
 func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	if up, f.Err = bridge.Replayed(up); f.Err != nil {
 		return
@@ -110,7 +110,7 @@ func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	f.Err = err
 }
 
-// patienceFor returns the time that an agent may take to answer, which is at most that of a step.
+// patienceFor returns the time that an agent may take to answer, which is at most its time for a step.
 func patienceFor(c config.Agent) time.Duration {
 	if c.StepTimeout > 0 {
 		return min(c.StepTimeout, Patience)
@@ -118,7 +118,7 @@ func patienceFor(c config.Agent) time.Duration {
 	return Patience
 }
 
-// probe checks that an agent answers, and how fast.
+// probe checks that an agent answers and measures how fast.
 func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 	if t, ok := b.(adapter.Traited); ok {
 		f.traits = t.Traits()
@@ -163,7 +163,7 @@ func (f *Finding) askStore(ctx context.Context) {
 	}
 	ctx, stop := context.WithTimeout(ctx, briefly)
 	defer stop()
-	err := error(mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "store.agent names this agent, and its dialect %s has no store. Leave store.agent out for the bridge's own.", f.dialect))
+	err := error(mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "store.agent names this agent, but its dialect %s has no store. Remove store.agent to use the bridge's own store.", f.dialect))
 	if f.keeper != nil {
 		_, err = f.keeper.Items().ListNamespaces(ctx, adapter.NamespaceQuery{Limit: 1})
 	}
@@ -172,9 +172,9 @@ func (f *Finding) askStore(ctx context.Context) {
 	}
 }
 
-// Upstream returns an agent for backends, with a log that drops everything.
+// Upstream describes an agent for its backend, with a logger that discards everything.
 func Upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
-	secure, _ := c.TLS.Load() // checked when the configuration was read
+	secure, _ := c.TLS.Load() // the error was checked when the configuration was read
 	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), UserAgent: "apbridge/" + bridge.Version()}
 }
 

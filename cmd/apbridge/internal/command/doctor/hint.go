@@ -19,18 +19,18 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// hintLimit is the maximum number of bytes of an answer that are read.
+// hintLimit is the maximum number of bytes that are read of a response.
 const hintLimit = 64 << 10
 
-// strangers are servers that people mistake for agents, with their answers to a GET below the root.
+// strangers are servers that are often mistaken for agents. Each is recognised by its response to a GET of a path.
 var strangers = []struct {
 	path string
 	is   func(body []byte) bool
 	says string
 }{
-	{"/v1/models", object("data"), "It is the API of a model (OpenAI-compatible), not of an agent: name the URL of the agent that uses it."},
-	{"/.well-known/agent-card.json", object("skills"), "It speaks A2A, which this bridge does not: name an agent of the Agent Protocol or a LangGraph server."},
-	{"/.well-known/agent.json", object("skills"), "It speaks A2A, which this bridge does not: name an agent of the Agent Protocol or a LangGraph server."},
+	{"/v1/models", object("data"), "It is the API of a model (OpenAI-compatible), not an agent. Use the URL of the agent that calls the model."},
+	{"/.well-known/agent-card.json", object("skills"), "It speaks A2A, which this bridge does not support. Use an Agent Protocol agent or a LangGraph server."},
+	{"/.well-known/agent.json", object("skills"), "It speaks A2A, which this bridge does not support. Use an Agent Protocol agent or a LangGraph server."},
 }
 
 func object(member string) func([]byte) bool {
@@ -40,11 +40,11 @@ func object(member string) func([]byte) bool {
 	}
 }
 
-// Hints returns sentences about a server that does not answer as an agent: its probable kind, and the probable location
-// of the agent.
+// Hints returns sentences about a server that does not answer like an agent: its probable kind and the probable
+// location of the agent.
 func Hints(ctx context.Context, name string, c config.Agent, limits config.Limits, err error) (list []string) {
 	if errors.Is(err, adapter.ErrNoSuchGraph) {
-		return []string{fmt.Sprintf("Without a configuration, the name before the URL chooses the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
+		return []string{fmt.Sprintf("Without a configuration, the name before the URL selects the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
 	}
 	at, bad := url.Parse(c.URL)
 	if bad != nil || mapping.Classify(err).Code != mapping.CodeBadUpstream {
@@ -54,13 +54,13 @@ func Hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 	if there.Dialect != "auto" {
 		there.Dialect = "auto"
 		if dialect, err := Detected(ctx, Upstream(name, there, limits)); err == nil {
-			return []string{fmt.Sprintf("An agent that speaks %s answers there: set agents.%s.dialect to %s.", dialect, name, dialect)}
+			return []string{fmt.Sprintf("An agent that speaks %s answers there. Set agents.%s.dialect to %s.", dialect, name, dialect)}
 		}
 	}
 	if strings.Trim(at.Path, "/") != "" {
 		there.URL, there.Dialect = root, "auto"
 		if dialect, err := Detected(ctx, Upstream(name, there, limits)); err == nil {
-			return []string{fmt.Sprintf("An agent that speaks %s answers at %s: use that URL.", dialect, root)}
+			return []string{fmt.Sprintf("An agent that speaks %s answers at %s. Use that URL.", dialect, root)}
 		}
 	}
 	client := briefClient()
@@ -83,7 +83,7 @@ func briefClient() *resty.Client {
 	return resty.New().SetTimeout(briefly).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
 }
 
-// fetch sends a GET without any credentials. status is 0 without an answer.
+// fetch sends a GET without credentials. status is 0 if there was no response.
 func fetch(ctx context.Context, client *resty.Client, at string) (status int, kind string, body []byte) {
 	res, err := client.R().SetContext(ctx).Get(at)
 	if res == nil || res.RawBody() == nil {
@@ -93,13 +93,13 @@ func fetch(ctx context.Context, client *resty.Client, at string) (status int, ki
 	if err != nil && res.StatusCode() == 0 {
 		return 0, "", nil
 	}
-	body, _ = io.ReadAll(io.LimitReader(res.RawBody(), hintLimit)) // a part may suffice
+	body, _ = io.ReadAll(io.LimitReader(res.RawBody(), hintLimit)) // a partial body may suffice
 	return res.StatusCode(), res.Header().Get("Content-Type"), body
 }
 
 var title = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,80})`)
 
-// described returns the part of a hint after the status: the kind of a body, and a page's title.
+// described returns the part of a hint that follows the status: the kind of body, and the title of a page.
 func described(kind string, body []byte) string {
 	kind, _, _ = strings.Cut(kind, ";")
 	if kind == "" {
@@ -111,7 +111,7 @@ func described(kind string, body []byte) string {
 	return " with " + strings.ToValidUTF8(fmt.Sprintf("%.60q", kind), "")
 }
 
-// Unfit returns an error in the style of doctor: why an agent cannot be used, and the hints.
+// Unfit returns an error in the style of doctor, with the reason why an agent cannot be used and the hints.
 func Unfit(err error, hints []string) error {
 	return errors.New(strings.Join(append([]string{mapping.Classify(err).Message}, hints...), " "))
 }

@@ -23,14 +23,14 @@ func (f Finding) print(w io.Writer, losses bool) {
 		}
 		return
 	}
-	how := "as configured"
+	how := "configured"
 	if f.asked {
-		how = "found out"
+		how = "detected"
 	}
 	if f.recorded {
-		fmt.Fprintf(w, "  reachable   it answers as it was recorded, and nobody is called\n  dialect     %s (%s)\n", f.dialect, how)
+		fmt.Fprintf(w, "  reachable   recorded; no agent is called\n  dialect     %s (%s)\n", f.dialect, how)
 	} else {
-		fmt.Fprintf(w, "  reachable   yes, a call takes %s\n  dialect     %s (%s)\n  profile     %s\n", f.took.Round(10*time.Microsecond), f.dialect, how, f.profile)
+		fmt.Fprintf(w, "  reachable   yes, in %s\n  dialect     %s (%s)\n  profile     %s\n", f.took.Round(10*time.Microsecond), f.dialect, how, f.profile)
 	}
 	fmt.Fprintf(w, "  stepping    %s\n", f.traits.Stepping)
 	if f.version != "" {
@@ -38,9 +38,9 @@ func (f Finding) print(w io.Writer, losses bool) {
 	}
 	switch {
 	case f.isStore:
-		fmt.Fprintln(w, "  store       its own, which this bridge's /store is, too (store.agent)")
+		fmt.Fprintln(w, "  store       its own, also used for this bridge's /store (store.agent)")
 	case f.stores:
-		fmt.Fprintf(w, "  store       its own: its graph does not see the items at this bridge's /store, nor do clients there see the graph's (store.agent: %s makes them one)\n", f.name)
+		fmt.Fprintf(w, "  store       its own, separate from this bridge's /store (store.agent: %s shares it)\n", f.name)
 	}
 	for _, d := range bridge.Dialects() {
 		f.printFates(w, d.Name, losses)
@@ -50,8 +50,8 @@ func (f Finding) print(w io.Writer, losses bool) {
 // fates lists the fates of fields in the order of the output.
 var fates = []mapping.Fate{mapping.Exact, mapping.Approximated, mapping.Dropped}
 
-// printFates prints the numbers of fields by fate for requests in a client's dialect. With all it lists them with the
-// reasons.
+// printFates prints the number of request fields by fate for clients of a dialect. If all is set, it also lists them
+// with the reasons.
 func (f Finding) printFates(w io.Writer, client string, all bool) {
 	rows := map[mapping.Fate][]mapping.LossRow{}
 	for _, row := range bridge.Dialects().LossTable() {

@@ -13,7 +13,7 @@ func Agents(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
 		Short: "List a bridge's agents and assistants",
-		Long: `agents lists the agents of a running bridge's configuration and the assistants created over
+		Long: `agents lists the configured agents of a running bridge and the assistants created from
 them. Use doctor to check whether agents are reachable.`,
 		Example: `  apbridge agents
   apbridge agents --url http://127.0.0.1:9000 -o json`,

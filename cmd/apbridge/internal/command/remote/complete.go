@@ -18,8 +18,8 @@ const (
 // words returns completions, each with a description after a tab.
 type words func(ctx context.Context, c *api.Client) ([]string, error)
 
-// completed completes the arguments of a command, at most most of them. If the bridge does not answer, it offers none,
-// because errors cannot be shown.
+// completed completes the arguments of a command, at most most of them. If the bridge does not answer, there are no
+// completions, because errors cannot be shown.
 func (r *remote) completed(most int, list words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := r.client()
@@ -71,7 +71,7 @@ func agentWords(ctx context.Context, c *api.Client) (offered []string, err error
 	return offered, err
 }
 
-// completeFlag completes a flag with words of the bridge.
+// completeFlag completes a flag with words from the bridge.
 func (r *remote) completeFlag(cmd *cobra.Command, name string, list words) {
 	console.Must(cmd.RegisterFlagCompletionFunc(name, r.completed(0, list)))
 }

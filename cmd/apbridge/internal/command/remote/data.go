@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// personal is the owner of a command's data, and the bridge that has it.
+// personal holds the owner whose data a command handles, and the bridge with the data.
 type personal struct {
 	remote
 	owner, tenant string
@@ -25,12 +25,12 @@ func Data(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Count, export and delete one owner's data",
-		Long: `data counts, exports and deletes everything that a running bridge keeps of one owner, a key
+		Long: `data counts, exports and deletes all data that a running bridge keeps for one owner, a key
 or a person: threads, runs, files, items, assistants, crons, webhooks, and agents'
 copies of threads. docs/privacy.md lists the data that is not included.
 
-It needs a key with the right admin in the owner's tenant. For another --tenant, use a
-key without a tenant whose rights list admin.`,
+It requires a key with the right admin in the owner's tenant. For another --tenant, use a
+key without a tenant that lists admin in its rights.`,
 		Example: `  apbridge data ls --owner corp:alice
   apbridge data export --owner corp:alice --out alice.tar
   apbridge data rm --owner corp:alice`,
@@ -42,14 +42,14 @@ key without a tenant whose rights list admin.`,
 	return cmd
 }
 
-// aboutOwner completes a command for one owner.
+// aboutOwner sets up a command for one owner.
 func (d *personal) aboutOwner(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
 	cmd.Flags().StringVar(&d.owner, "owner", "", "`OWNER` of the data: the id of a key, or ISSUER:SUBJECT of a token")
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's `TENANT` (default: that of the key)")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if d.owner == "" {
-			return console.Misuse("flag --owner is needed: the id of a key, or ISSUER:SUBJECT of a token")
+			return console.Misuse("flag --owner is required: the id of a key, or ISSUER:SUBJECT of a token")
 		}
 		c, err := d.client()
 		if err != nil {
@@ -68,8 +68,8 @@ func (d *personal) ls() *cobra.Command {
 	return d.aboutOwner(&cobra.Command{
 		Use:   "ls",
 		Short: "Count an owner's data and list agents with copies",
-		Long: `ls counts an owner's data by kind, with the size of the contents and the oldest and newest
-time, and lists the agents that have copies of threads. -o json also has their ids.`,
+		Long: `ls counts an owner's data by kind, with the total size and the oldest and newest
+time, and lists the agents that have copies of threads. -o json also prints their ids.`,
 		Example: `  apbridge data ls --owner corp:alice
   apbridge data ls --owner corp:alice --tenant acme -o json`,
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
@@ -86,7 +86,7 @@ time, and lists the agents that have copies of threads. -o json also has their i
 
 func (d *personal) printHeld(h api.Held) error {
 	if len(h.Kinds) == 0 {
-		fmt.Fprintf(d.p.Out, "There is nothing of %s.\n", ownerOf(h))
+		fmt.Fprintf(d.p.Out, "There is no data of %s.\n", ownerOf(h))
 		return nil
 	}
 	rows := [][]string{}
@@ -97,7 +97,7 @@ func (d *personal) printHeld(h api.Held) error {
 		return err
 	}
 	for _, a := range h.Copies {
-		fmt.Fprintf(d.p.Out, "agent %s has %d of its own%s\n", a.Agent, a.Count, because(", which it keeps: ", a.Stays))
+		fmt.Fprintf(d.p.Out, "agent %s, copies of threads: %d%s\n", a.Agent, a.Count, because("; it cannot delete them: ", a.Stays))
 	}
 	if len(h.Guest) > 0 {
 		fmt.Fprintf(d.p.Out, "on threads of other owners: %s\n", strings.Join(h.Guest, ", "))
@@ -131,7 +131,7 @@ database as JSON. README.txt in it explains the contents. A bridge cannot import
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
 		switch file {
 		case "":
-			return console.Misuse("flag --out is needed: a file to write, or - for standard output")
+			return console.Misuse("flag --out is required: a file to write, or - for standard output")
 		case console.Standard:
 			return c.ExportData(ctx, who, d.p.Out)
 		}
@@ -142,7 +142,7 @@ database as JSON. README.txt in it explains the contents. A bridge cannot import
 	return cmd
 }
 
-// exportInto leaves no incomplete file behind.
+// exportInto writes an export. It leaves no incomplete file behind.
 func (d *personal) exportInto(file string, over bool, write func(io.Writer) error) error {
 	draft, err := console.Draft(file, over)
 	if err != nil {
@@ -161,6 +161,6 @@ func (d *personal) exportInto(file string, over bool, write func(io.Writer) erro
 	if d.json() {
 		return d.printJSON(map[string]string{"file": file})
 	}
-	fmt.Fprintf(d.p.Out, "%s has all that is kept of %s.\n", file, d.owner)
+	fmt.Fprintf(d.p.Out, "%s contains all data of %s.\n", file, d.owner)
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitKept means that the bridge removed everything that it could, and that something is kept elsewhere.
+// exitKept means that the bridge removed everything it could, but some data is kept elsewhere.
 const exitKept = 3
 
 // The bridge's outcomes for an object.
@@ -33,7 +33,7 @@ func (d *personal) rm() *cobra.Command {
 rewrites the SQLite file so that nothing is left. Remove the owner's key first, so that
 nothing new is created. Copies that an agent cannot delete, and threads of other owners,
 stay and are listed. If it is stopped, run it again.
-Exit code: 0 all deleted, 3 something remains elsewhere, 1 run it again later.`,
+Exit code: 0 if all was deleted, 3 if data remains elsewhere, 1 to run it again later.`,
 		Example: `  apbridge data rm --owner corp:alice
   apbridge data rm --owner corp:alice --yes --leave-copies`,
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
@@ -50,11 +50,11 @@ Exit code: 0 all deleted, 3 something remains elsewhere, 1 run it again later.`,
 	return cmd
 }
 
-// ask shows the data to be removed, and returns nil if a person at a terminal has typed the owner's id.
+// ask shows the data to be removed and returns nil if the user at the terminal types the owner's id.
 func (d *personal) ask(ctx context.Context, c *api.Client, who api.Owner) error {
 	in, ok := d.p.In.(*os.File)
 	if !ok || !isatty.IsTerminal(in.Fd()) {
-		return console.Misuse("nobody is there to be asked: --yes removes without asking")
+		return console.Misuse("cannot ask for confirmation without a terminal; use --yes to remove without confirmation")
 	}
 	h, err := c.Held(ctx, who)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *personal) ask(ctx context.Context, c *api.Client, who api.Owner) error 
 	if err := d.printHeld(h); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.p.Err, "All of it will be removed, for good. Type %s to go on: ", who.ID)
+	fmt.Fprintf(d.p.Err, "All of this will be permanently removed. Type %s to continue: ", who.ID)
 	answer, _ := bufio.NewReader(in).ReadString('\n') // an incomplete line is no confirmation
 	if strings.TrimSpace(answer) != who.ID {
 		return console.Misuse("nothing was removed")
@@ -107,7 +107,7 @@ func (d *personal) remove(ctx context.Context, c *api.Client, who api.Owner, how
 	return done.verdict()
 }
 
-// verdict returns the exit code as an error. A message about the database's own file is not about a copy.
+// verdict returns the exit code as an error. Problems with the database file itself do not count as kept copies.
 func (r *removalReport) verdict() error {
 	elsewhere := slices.ContainsFunc(r.Kept, func(one api.Removed) bool { return one.Kind != "database" })
 	switch {
@@ -145,15 +145,15 @@ func plural(kind string, n int) string {
 }
 
 func (r *removalReport) print(p *console.Process, who api.Owner) {
-	fmt.Fprintf(p.Out, "removed of %s: %s\n", who.ID, r.count())
+	fmt.Fprintf(p.Out, "removed data of %s: %s\n", who.ID, r.count())
 	for _, one := range r.Kept {
 		switch one.Kind {
 		case "copy":
 			fmt.Fprintf(p.Out, "agent %s keeps %s (a copy of thread %s): %s\n", one.Agent, one.ID, one.Thread, one.Why)
 		case "database":
-			fmt.Fprintf(p.Out, "the database: %s\n", one.Why)
+			fmt.Fprintf(p.Out, "database: %s\n", one.Why)
 		default:
-			fmt.Fprintf(p.Out, "%s %s is kept: %s\n", one.Kind, one.ID, one.Why)
+			fmt.Fprintf(p.Out, "%s %s was kept: %s\n", one.Kind, one.ID, one.Why)
 		}
 	}
 	for _, one := range r.Failed {

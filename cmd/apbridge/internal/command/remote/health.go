@@ -18,7 +18,7 @@ func Health(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [URL]",
 		Short: "Check whether a bridge is ready, or wait until it is",
-		Long: `health calls GET /readyz, which needs no key. Use it as the health check of an image, or
+		Long: `health calls GET /readyz, which needs no key. Use it as the health check of a container, or
 in a script that starts a bridge.
 
 Exit code: 0 if the bridge accepts requests, else 1.`,
@@ -33,12 +33,12 @@ Exit code: 0 if the bridge accepts requests, else 1.`,
 			address := cmp.Or(url, console.Variable(p.Environ, "APBRIDGE_URL"), defaultURL)
 			if len(args) > 0 {
 				if url != "" && url != args[0] {
-					return console.Misuse("the bridge is named twice; write URL or --url")
+					return console.Misuse("the bridge is given twice; use either URL or --url")
 				}
 				address = args[0]
 			}
 			if wait < 0 {
-				return console.Misuse("flag --wait: a time from 0 on is needed, as 30s")
+				return console.Misuse("flag --wait: must be at least 0, such as 30s")
 			}
 			c, err := api.New(address, "")
 			if err != nil {

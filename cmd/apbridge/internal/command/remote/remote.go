@@ -1,5 +1,5 @@
-// Package remote has the commands for a running bridge: runs, threads, agents and health. Package main adds them. They
-// only use public routes (package api), and never open a database.
+// Package remote implements the commands for a running bridge: runs, threads, agents, data and health. Package main
+// adds them. They only use public routes (package api) and never open a database.
 package remote
 
 import (
@@ -24,7 +24,7 @@ type remote struct {
 	output   string // text or json
 }
 
-// add adds the flags to a command and all below it.
+// add adds the flags to a command and its subcommands.
 func (r *remote) add(cmd *cobra.Command) {
 	set := cmd.PersistentFlags()
 	set.StringVar(&r.url, "url", "", "`URL` of the bridge (default $APBRIDGE_URL, else "+defaultURL+")")
@@ -51,7 +51,7 @@ func (r *remote) json() bool { return r.output == "json" }
 // printJSON writes a value as indented JSON.
 func (r *remote) printJSON(v any) error { return indented(r.p.Out, v) }
 
-// table writes rows in columns below their names. No line ends with spaces.
+// table writes rows in columns with a header. No line ends with spaces.
 func table(w io.Writer, names string, rows [][]string) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -70,8 +70,8 @@ func table(w io.Writer, names string, rows [][]string) error {
 	return nil
 }
 
-// cells replaces line breaks in the fields of a row. Clients choose the names of assistants, and programs that read a
-// table expect one line per row.
+// cells replaces line breaks in the fields of a row. Programs that read a table expect one line per row, but clients
+// choose the names of assistants.
 func cells(row []string) []string {
 	list := make([]string, len(row))
 	for i, cell := range row {

@@ -18,10 +18,10 @@ func Runs(p *console.Process) *cobra.Command {
 		Long: `runs shows and controls the runs of a running bridge, for threads and for tasks. Name a
 run by its id, the beginning of its id, or --last. A run is
 
-  queued        not started: runs explain says why it waits
-  running       its agent works
-  parked        finished with a step, until its client requests the next
-  waiting       asking a question: answer it with runs answer
+  queued        not started; runs explain prints the reason
+  running       executed by its agent
+  parked        between two steps, until its client requests the next
+  waiting       asking a question; answer it with runs answer
   interrupted   cancelled, or its question was answered
   success, error, timeout`,
 		Example: `  apbridge runs ls --state waiting
@@ -39,8 +39,8 @@ func (r *remote) runsExplain() *cobra.Command {
 	return r.ofOne(aRun(), &cobra.Command{
 		Use:   "explain RUN",
 		Short: "Explain why a run is waiting, running or failed",
-		Long: `explain prints why a run waits or how it ended, and its open questions. -o json prints
-everything that the bridge knows of it.`,
+		Long: `explain prints why a run is waiting or how it ended, and its open questions. -o json prints
+everything that the bridge knows about it.`,
 		Example: `  apbridge runs explain RUN`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
 		e, err := c.Explain(ctx, id)
@@ -64,7 +64,7 @@ func (r *remote) runsCancel() *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "Cancel a run and wait until it has ended",
 		Long: `cancel stops a run, informs its agent if the protocol allows it, and returns when the run
-has ended. A run that has already ended is not changed.`,
+has ended. It does not change a run that has already ended.`,
 		Example: `  apbridge runs cancel RUN
   apbridge runs cancel RUN --rollback     # and remove its effects`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
@@ -89,7 +89,7 @@ func (r *remote) cancelled(ctx context.Context, c *api.Client, before api.Run, r
 		if r.json() {
 			return r.printJSON(map[string]string{"run_id": id, "state": "removed"})
 		}
-		fmt.Fprintf(r.p.Out, "run %s is removed\n", id)
+		fmt.Fprintf(r.p.Out, "removed run %s\n", id)
 		return nil
 	}
 	if err != nil {

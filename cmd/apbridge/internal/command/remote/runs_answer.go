@@ -18,7 +18,7 @@ func (r *remote) runsAnswer() *cobra.Command {
 	cmd := r.about(s, &cobra.Command{
 		Use:   "answer RUN [TEXT]",
 		Short: "Answer a run's question and print the result",
-		Long: `answer resumes a run that asks a question: it starts a run on the same thread with the
+		Long: `answer resumes a run that is waiting for an answer: it starts a run on the same thread with the
 answer and prints the agent's output. The answer is TEXT, or any JSON value. If the run
 has several questions, send an object with an answer for each question's id, as listed
 by runs explain RUN -o json.`,
@@ -42,11 +42,11 @@ func answerOf(text []string, asJSON string) (any, error) {
 	case len(text) == 1 && asJSON == "":
 		return text[0], nil
 	case len(text) == 1:
-		return nil, console.Misuse("the answer is given twice; write TEXT, or --json VALUE")
+		return nil, console.Misuse("the answer is given twice; use either TEXT or --json VALUE")
 	case asJSON == "":
-		return nil, console.Misuse("there is no answer; write it as TEXT, or as --json VALUE")
+		return nil, console.Misuse("no answer given; pass it as TEXT or --json VALUE")
 	case !json.Valid([]byte(asJSON)):
-		return nil, console.Misuse("flag --json: the answer is no JSON; a text needs quotes within the shell's: --json '\"yes\"'")
+		return nil, console.Misuse("flag --json: the answer is not JSON; a string needs quotes inside those of the shell: --json '\"yes\"'")
 	}
 	return json.RawMessage(asJSON), nil
 }
@@ -76,18 +76,18 @@ func (r *remote) answer(ctx context.Context, c *api.Client, id string, answer an
 	return err
 }
 
-// answerable returns the error of an answer for which no question, or several, are open.
+// answerable returns an error if the run is not asking a question, or if it asks several and the answer is a text.
 func answerable(e api.Explanation, answer any) error {
 	list, open := e.Questions()
 	if !open {
-		return fmt.Errorf("run %s asks nothing. %s Runs that ask: apbridge runs ls --state %s", e.Run, e.Message, stateWaiting)
+		return fmt.Errorf("run %s is not asking a question. %s To list runs that are: apbridge runs ls --state %s", e.Run, e.Message, stateWaiting)
 	}
 	if _, text := answer.(string); text && len(list) > 1 {
 		ids := make([]string, len(list))
 		for i, q := range list {
 			ids[i] = `"` + q.ID + `": …`
 		}
-		return console.Misuse(fmt.Sprintf("run %s asks %d things at once; answer each by its id: --json '{%s}'", e.Run, len(list), strings.Join(ids, ", ")))
+		return console.Misuse(fmt.Sprintf("run %s asks %d questions; answer each by its id: --json '{%s}'", e.Run, len(list), strings.Join(ids, ", ")))
 	}
 	return nil
 }

@@ -49,11 +49,11 @@ func curlOf(c *api.Client, path string, body []byte) string {
 	return line + " \\\n  -d " + quoted(string(body))
 }
 
-// requestOf returns the request of a run, as far as the run contains it.
+// requestOf returns the request that created a run, as far as the run records it.
 func requestOf(run api.Run) (path string, body json.RawMessage, err error) {
 	given := map[string]json.RawMessage{}
 	if err := json.Unmarshal(run.Kwargs, &given); err != nil {
-		return "", nil, fmt.Errorf("what run %s was made with cannot be read: %w", run.ID, err)
+		return "", nil, fmt.Errorf("the request of run %s cannot be read: %w", run.ID, err)
 	}
 	if _, task := given["additional_input"]; task {
 		body := jsonOf(map[string]json.RawMessage{"input": given["input"], "additional_input": given["additional_input"]})
@@ -70,7 +70,7 @@ func requestOf(run api.Run) (path string, body json.RawMessage, err error) {
 	return "/threads/" + run.Thread + "/runs/stream", jsonOf(given), nil
 }
 
-// without returns an object without members that the bridge has added, or nil if it is empty then.
+// without returns an object without the members that the bridge added, or nil if no others are left.
 func without(raw json.RawMessage, names ...string) json.RawMessage {
 	o := objectOf(raw)
 	for _, name := range names {
@@ -90,7 +90,7 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	return o
 }
 
-// jsonOf returns JSON for people, without escapes for < and &. Nil members are null.
+// jsonOf returns readable JSON, without escapes for < and &. Nil members are null.
 func jsonOf(o map[string]json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -34,7 +34,7 @@ func (r *remote) follow(ctx context.Context, c *api.Client, id string) error {
 	case err == nil:
 		return t.Fault
 	case ctx.Err() != nil:
-		fmt.Fprintf(r.p.Err, "apbridge: stopped following. Run %s goes on; to see it again: apbridge runs follow %s\n", id, id)
+		fmt.Fprintf(r.p.Err, "apbridge: stopped following. Run %s continues; to follow it again: apbridge runs follow %s\n", id, id)
 		return console.Ended(console.ExitInterrupted)
 	}
 	return err
@@ -45,7 +45,7 @@ func (r *remote) followed(ctx context.Context, c *api.Client, id string) error {
 	e, err := c.Explain(ctx, id)
 	switch {
 	case api.NotFound(err):
-		return nil // a run that is deleted at its end has printed its success already
+		return nil // a run that is deleted when it ends was successful
 	case err != nil:
 		return err
 	}
@@ -55,14 +55,14 @@ func (r *remote) followed(ctx context.Context, c *api.Client, id string) error {
 	case stateWaiting:
 		return waiting(e)
 	}
-	return fmt.Errorf("run %s has not succeeded. %s", id, e.Message)
+	return fmt.Errorf("run %s did not succeed. %s", id, e.Message)
 }
 
-// waiting returns the error of a run that asks.
+// waiting returns the error of a run that is waiting for an answer.
 func waiting(e api.Explanation) error {
-	asked := "the run has stopped to be answered"
+	asked := "the run is waiting for an answer"
 	if list, _ := e.Questions(); len(list) > 0 {
 		asked = talk.Questions(list)
 	}
-	return fmt.Errorf("%s (answer by: apbridge runs answer %s TEXT)", asked, e.Run)
+	return fmt.Errorf("%s (to answer: apbridge runs answer %s TEXT)", asked, e.Run)
 }

@@ -21,8 +21,8 @@ func (r *remote) runsLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List runs, newest first",
-		Long: `ls lists the runs of all threads, or of one, newest first, with their states and the
-reasons of waiting and failed ones. "apbridge runs --help" explains the states.`,
+		Long: `ls lists the runs of all threads or of one, newest first, with their states and the
+reasons why runs wait or failed. "apbridge runs --help" explains the states.`,
 		Example: `  apbridge runs ls
   apbridge runs ls --state waiting --agent legacy
   apbridge runs ls --thread THREAD -o json`,
@@ -63,7 +63,7 @@ reasons of waiting and failed ones. "apbridge runs --help" explains the states.`
 func (s runSearch) check() error {
 	switch {
 	case s.limit < 1:
-		return console.Misuse("flag --limit: a number from 1 on is needed")
+		return console.Misuse("flag --limit: must be at least 1")
 	case s.state != "" && !slices.Contains(stateNames(), s.state):
 		return console.Misuse(fmt.Sprintf("flag --state: %q is not one of %s", s.state, strings.Join(stateNames(), ", ")))
 	}
@@ -85,7 +85,7 @@ func (r *remote) printRuns(list []found) error {
 	return table(r.p.Out, "RUN STATE AGE AGENT REQUEST REASON", rows)
 }
 
-// Lengths of texts in a table, in characters. A row with an agent of ten letters has at most 120.
+// Lengths of texts in a table, in characters. A row with an agent name of ten letters has at most 120.
 const (
 	requestMost = 32
 	reasonMost  = 40
@@ -96,7 +96,7 @@ func requestIn(run found) string {
 	return cut(rule.RequestText(run.Kwargs), requestMost)
 }
 
-// reasonIn returns the reason of a run's failure or wait for a table.
+// reasonIn returns the reason why a run failed or is waiting, for a table.
 func reasonIn(run found) string {
 	if run.state == "success" || run.state == stateRunning {
 		return ""
@@ -134,7 +134,7 @@ func knownAgent(ctx context.Context, c *api.Client, name string) error {
 	if meant := mapping.Nearest(name, names); meant != "" {
 		return fmt.Errorf("there is no agent %q; did you mean %q?", name, meant)
 	}
-	return fmt.Errorf("there is no agent %q; there are: %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("there is no agent %q; known agents: %s", name, strings.Join(names, ", "))
 }
 
 func (r *remote) runsShow() *cobra.Command {

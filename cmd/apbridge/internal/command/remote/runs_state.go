@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// States of a run that its status lacks.
+// States of a run that its status does not express.
 const (
 	stateQueued  = "queued"
 	stateRunning = "running"
@@ -18,7 +18,7 @@ const (
 	stateWaiting = "waiting"
 )
 
-// states are all states of a run, each with its status in api.RunFilter.
+// states lists all states of a run, each with its status in api.RunFilter.
 var states = []struct{ name, status string }{
 	{stateQueued, "pending"}, {stateRunning, "pending"}, {stateParked, "pending"}, {stateWaiting, "interrupted"},
 	{"interrupted", "interrupted"}, {"success", "success"}, {"error", "error"}, {"timeout", "timeout"},
@@ -68,7 +68,7 @@ func (f found) MarshalJSON() ([]byte, error) {
 // explainedAtOnce is the number of concurrent explanations for a list.
 const explainedAtOnce = 8
 
-// withStates adds the states that the statuses of a list lack.
+// withStates adds the states that the statuses of a list do not express.
 func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, error) {
 	all := make([]found, len(list))
 	g, ctx := errgroup.WithContext(ctx)
@@ -83,7 +83,7 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 			if err == nil {
 				all[i].state, all[i].why = stateOf(e), whyOf(e)
 			}
-			if api.NotFound(err) { // deleted in the meantime
+			if api.NotFound(err) { // the run has been deleted
 				err = nil
 			}
 			return err
@@ -92,7 +92,7 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 	return all, g.Wait()
 }
 
-// whyOf returns the question for which a run waits, or else the reason of its state.
+// whyOf returns the question that a run asks, or else the reason of its state.
 func whyOf(e api.Explanation) string {
 	if list, _ := e.Questions(); len(list) > 0 {
 		return rule.QuestionText(list[0].Value)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// subject is the kind of object of a command: a run or a thread. It is named by its id, by the beginning of its id, or
-// by --last.
+// subject is the kind of object that a command handles: a run or a thread. It is identified by its id, a prefix of its
+// id, or --last.
 type subject struct {
 	noun    string
 	none    string // message if --last finds nothing
@@ -34,7 +34,7 @@ var aThread = subject{
 	},
 }
 
-// aRun is for runs. --last means the newest one, or the newest in one of the states.
+// aRun returns the subject for runs. --last means the newest run, or the newest in one of the states.
 func aRun(states ...string) subject {
 	s := subject{
 		noun: "run", none: "there is no run", list: "apbridge runs ls", last: "use the newest run instead of RUN", offered: runWords(),
@@ -64,7 +64,7 @@ func newestRun(ctx context.Context, c *api.Client, states []string) (newest stri
 	return newest, nil
 }
 
-// id returns the id for a word.
+// id returns the id that begins with a word.
 func (s subject) id(ctx context.Context, c *api.Client, word string) (string, error) {
 	if !api.IsPrefix(word) {
 		return word, nil
@@ -74,9 +74,9 @@ func (s subject) id(ctx context.Context, c *api.Client, word string) (string, er
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", fmt.Errorf("no %s has an id that begins with %s; %s shows them", s.noun, word, s.list)
+		return "", fmt.Errorf("no %s has an id that begins with %s; to list them: %s", s.noun, word, s.list)
 	case len(ids) > 1:
-		return "", fmt.Errorf("more than one %s has an id that begins with %s, such as %s and %s; write more of it", s.noun, word, ids[0], ids[1])
+		return "", fmt.Errorf("more than one %s has an id that begins with %s, such as %s and %s; use a longer prefix", s.noun, word, ids[0], ids[1])
 	}
 	return ids[0], nil
 }
@@ -94,7 +94,7 @@ func (s subject) named(ctx context.Context, c *api.Client, args []string, last b
 	return id, args, err
 }
 
-// about completes a command for a run or a thread, with up to further arguments after its id.
+// about sets up a command for a run or a thread that takes up to further arguments after the id.
 func (r *remote) about(s subject, cmd *cobra.Command, further int, do func(ctx context.Context, c *api.Client, id string, rest []string) error) *cobra.Command {
 	last := false
 	if s.last != "" {
@@ -126,10 +126,10 @@ func (r *remote) ofOne(s subject, cmd *cobra.Command, do func(ctx context.Contex
 	return r.about(s, cmd, 0, func(ctx context.Context, c *api.Client, id string, _ []string) error { return do(ctx, c, id) })
 }
 
-// shortest is the minimum length of ids in lists: the time in it, with milliseconds.
+// shortest is the minimum length of ids in lists. It covers the time in the id, with milliseconds.
 const shortest = len("01234567-89ab")
 
-// shortened returns the number of characters that make ids unique.
+// shortened returns the number of characters at which ids are unique.
 func shortened(ids []string) int {
 	n := shortest
 	for seen := map[string]string{}; ; clear(seen) {

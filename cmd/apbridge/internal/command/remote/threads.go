@@ -38,14 +38,14 @@ func (r *remote) threadsLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List threads, last changed first",
 		Long: `ls lists threads, last changed first, with the first agent and the first message of each.
-A thread is idle, busy (a run has not ended), interrupted (a run asks a question or was
+A thread is idle, busy (a run has not ended), interrupted (a run is asking a question or was
 cancelled) or error.`,
 		Example: `  apbridge threads ls
   apbridge threads ls --state interrupted -n 100`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.Limit < 1 || f.Limit > 1000 {
-				return console.Misuse("flag --limit: a number from 1 to 1000 is needed")
+				return console.Misuse("flag --limit: must be from 1 to 1000")
 			}
 			c, err := r.client()
 			if err != nil {
@@ -111,7 +111,7 @@ func (r *remote) threadsShow() *cobra.Command {
 	})
 }
 
-// stored describes the size of a thread. It is "" if the bridge does not report it, as an older version.
+// stored describes the size of a thread. It is "" if the bridge does not report the size, as in older versions.
 func stored(ctx context.Context, c *api.Client, id string) string {
 	use, err := c.Storage(ctx, id)
 	switch {
@@ -150,7 +150,7 @@ func (r *remote) threadsRm() *cobra.Command {
 		Use:   "rm THREAD...",
 		Short: "Permanently delete threads with their runs, states and files",
 		Long: `rm permanently deletes threads with their runs, states and files. A thread with an active
-run is refused: cancel the run first. The agent's copy is deleted if its configuration has
+run is not deleted: cancel the run first. The agent's copy is deleted if its configuration has
 delete_upstream_threads: true.`,
 		Example:           `  apbridge threads rm THREAD`,
 		Args:              cobra.MinimumNArgs(1),
@@ -160,7 +160,7 @@ delete_upstream_threads: true.`,
 			if err != nil {
 				return err
 			}
-			for i, word := range ids { // all before the first deletion, after which another prefix may become unique
+			for i, word := range ids { // all before the first deletion, because a deletion may make another prefix unique
 				if ids[i], err = aThread.id(cmd.Context(), c, word); err != nil {
 					return err
 				}
@@ -170,7 +170,7 @@ delete_upstream_threads: true.`,
 					return err
 				}
 				if !r.json() {
-					fmt.Fprintf(r.p.Out, "thread %s is deleted\n", id)
+					fmt.Fprintf(r.p.Out, "deleted thread %s\n", id)
 				}
 			}
 			if r.json() {

@@ -18,8 +18,8 @@ func (r *remote) threadsExport() *cobra.Command {
 		Use:   "export THREAD",
 		Short: "Export a thread as JSON",
 		Long: `export writes a thread as one JSON object: the thread with its state, its runs, and its
-history of states, newest first. Files above artifacts.max_inline are only named. The
-export is for reading; a bridge cannot import it.`,
+history of states, newest first. Files above artifacts.max_inline are only listed. The
+export is for reading only; a bridge cannot import it.`,
 		Example: `  apbridge threads export THREAD > thread.json
   apbridge threads export THREAD --out thread.json`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
@@ -63,11 +63,11 @@ func exported(ctx context.Context, c *api.Client, id string) (*export, error) {
 	return all, err
 }
 
-// writeExport leaves no incomplete file behind.
+// writeExport writes an exported thread. It leaves no incomplete file behind.
 func writeExport(file string, all *export) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // conversations are private
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already; name another with --out", file)
+		return fmt.Errorf("%s already exists; choose another file with --out", file)
 	}
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// questioner asks the person at the terminal.
+// questioner asks the user at the terminal.
 type questioner struct {
-	in  *bufio.Reader // nil if there is no person
+	in  *bufio.Reader // nil if there is no terminal
 	out io.Writer
 }
 
@@ -28,10 +28,10 @@ func (p *program) questioner() *questioner {
 	return a
 }
 
-// answer returns the answer to the questions: a text, or for several one text per id.
+// answer returns the answer to the questions. It is a text, or one text per id if there are several questions.
 func (a *questioner) answer(ctx context.Context, list []api.Question) (any, error) {
 	if a.in == nil {
-		return nil, fmt.Errorf("%s (on a terminal it can be answered here; elsewhere say it in TEXT)", talk.Questions(list))
+		return nil, fmt.Errorf("%s (run this in a terminal to answer, or include the answer in TEXT)", talk.Questions(list))
 	}
 	answers := map[string]string{}
 	for _, q := range list {
@@ -47,8 +47,8 @@ func (a *questioner) answer(ctx context.Context, list []api.Question) (any, erro
 	return answers, nil
 }
 
-// line reads one line. Reading continues after ctx has ended, because a terminal cannot be interrupted; then the
-// process ends.
+// line reads one line. Reading continues after ctx ends, because a terminal cannot be interrupted, but the process
+// exits soon.
 func (a *questioner) line(ctx context.Context, question string) (string, error) {
 	fmt.Fprintf(a.out, "the agent asks: %s\n> ", question)
 	type read struct {
@@ -64,7 +64,7 @@ func (a *questioner) line(ctx context.Context, question string) (string, error) 
 	case r := <-came:
 		if r.err != nil {
 			fmt.Fprintln(a.out)
-			return "", fmt.Errorf("the agent asks: %s (it was not answered, and the run ends here)", question)
+			return "", fmt.Errorf("the agent asks: %s (not answered; the run ends here)", question)
 		}
 		return strings.TrimRight(r.text, "\r\n"), nil
 	case <-ctx.Done():

@@ -16,9 +16,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// saveFiles writes the files of a thread into a folder, and overwrites existing ones. It never writes outside of the
-// folder, whatever the names of files, even if the folder contains links. The error lists the files that could not be
-// saved; the others are saved.
+// saveFiles writes the files of a thread into a folder and overwrites existing ones. It never writes outside the
+// folder, whatever the file names, even if the folder contains links. The error lists the files that could not be
+// saved. The others are saved.
 func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder string) error {
 	t, err := c.Thread(ctx, thread)
 	if err != nil || len(t.Values.Files) == 0 {
@@ -48,7 +48,7 @@ func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, na
 	}
 	list, _ := rule.DecodeFiles(whole)
 	if len(list) == 0 {
-		return errors.New("its name or its content cannot be read")
+		return errors.New("its name or content cannot be read")
 	}
 	file := list[0]
 	if err := root.MkdirAll(path.Dir(file.Path), 0o755); err != nil {
@@ -65,7 +65,7 @@ func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, na
 	return nil
 }
 
-// content writes the contents of a file's entry, or those at its link.
+// content writes the contents of a file, which are in its entry or at its link.
 func content(ctx context.Context, c *api.Client, file rule.File, entry json.RawMessage, to io.Writer) error {
 	if file.Reference == "" {
 		_, err := to.Write(file.Content)
@@ -73,7 +73,7 @@ func content(ctx context.Context, c *api.Client, file rule.File, entry json.RawM
 	}
 	var at struct{ URL string }
 	if err := json.Unmarshal(entry, &at); err != nil || at.URL == "" {
-		return errors.New("its entry does not say where its bytes are")
+		return errors.New("its entry has neither contents nor a link")
 	}
 	return c.Download(ctx, at.URL, to)
 }

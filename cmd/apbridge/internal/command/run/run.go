@@ -1,5 +1,5 @@
-// Package run is the command that runs an agent once and ends. Package main adds it. It starts a private bridge, and
-// uses it as any client does.
+// Package run implements the command that runs an agent once and exits. Package main adds it. It starts a private
+// bridge and uses it like any client.
 package run
 
 import (
@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// program is the process of this command.
+// program runs the command in its process.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge run.
@@ -36,8 +36,8 @@ func Command(process *console.Process) *cobra.Command {
 		Short: "Run an agent once and print its output",
 		Long: `run sends one request to an agent and prints its steps as they arrive, each line with its
 speaker ("agent:", "tool NAME:"). AGENT is a name from the configuration, a URL, or
-replay:FILE. No running bridge is needed; the run's data is removed afterwards.
-Questions of the agent are asked on the terminal.
+replay:FILE. No running bridge is needed. The run's data is removed afterwards.
+The agent's questions are asked on the terminal.
 
 Exit code: 0 success, 1 failure or an unanswered question, 130 cancelled with Ctrl-C.`,
 		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"
@@ -88,13 +88,13 @@ Exit code: 0 success, 1 failure or an unanswered question, 130 cancelled with Ct
 	return cmd
 }
 
-// withoutAgents reports whether the only problem of a configuration is that it has no agents.
+// withoutAgents reports whether the only problem with a configuration is that it has no agents.
 func withoutAgents(err error) bool {
 	var faults config.Complaints
 	return errors.As(err, &faults) && len(faults) == 1 && faults[0].Key == "agents"
 }
 
-// noAgent returns the error of an argument that is neither a URL nor an agent of the configuration.
+// noAgent returns the error for an argument that is neither a URL nor an agent of the configuration.
 func noAgent(name string, names []string) error {
 	near, url := mapping.Nearest(name, names), console.MeantURL(name)
 	switch {
@@ -103,12 +103,12 @@ func noAgent(name string, names []string) error {
 	case url != "":
 		return console.NotURL(name, url)
 	case len(names) == 0:
-		return console.Misuse(fmt.Sprintf("there is no agent %q, as no configuration names any. Give a URL, --agent NAME=URL or --config FILE", name))
+		return console.Misuse(fmt.Sprintf("there is no agent %q, because no agents are configured. Use a URL, --agent NAME=URL or --config FILE", name))
 	}
-	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL", name, strings.Join(names, ", ")))
+	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; known agents: %s. Use one of them or a URL", name, strings.Join(names, ", ")))
 }
 
-// errand is the input of a run and the options of the command.
+// errand holds the input of a run and the options of the command.
 type errand struct {
 	agent, text, out, record string
 
@@ -117,18 +117,18 @@ type errand struct {
 	force bool // overwrite an existing recording
 }
 
-// makeOut creates the folder for files in advance, because an agent's work must not be lost for lack of one.
+// makeOut creates the folder for files in advance, so that the agent's work is not lost if that fails.
 func (e errand) makeOut() error {
 	if e.out == "" {
 		return nil
 	}
 	if err := os.MkdirAll(e.out, 0o755); err != nil {
-		return console.Misuse(fmt.Sprintf("flag --out: the folder %s cannot be made: %v. Name another", e.out, console.ReasonOf(err)))
+		return console.Misuse(fmt.Sprintf("flag --out: the folder %s cannot be created: %v. Choose another", e.out, console.ReasonOf(err)))
 	}
 	return nil
 }
 
-// once executes a run with a private bridge, which leaves nothing behind.
+// once executes a run with a private bridge and leaves nothing behind.
 func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger, e errand) (err error) {
 	bridge.SweepTemporary(os.TempDir())
 	if err := e.makeOut(); err != nil {
@@ -148,7 +148,7 @@ func (p *program) once(ctx context.Context, cfg *config.Config, log *zap.Logger,
 	if err != nil {
 		return err
 	}
-	// Not with ctx: after an interrupt the run is cancelled through the bridge.
+	// ctx is not used here, because after an interrupt the run is cancelled through the bridge.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- a.Run(serving) }()
@@ -173,7 +173,7 @@ func (p *program) send(ctx context.Context, c *api.Client, e errand) error {
 	return errors.Join(err, p.saveFiles(ctx, c, t.ID, e.out))
 }
 
-// converse prints the run, and another one for each answered question.
+// converse prints the run and a further run for each answered question.
 func (p *program) converse(ctx context.Context, c *api.Client, thread string, e errand) error {
 	run, lost, err := c.Start(ctx, thread, map[string]any{
 		"assistant_id": e.agent, "input": map[string]any{"messages": []any{map[string]string{"type": "human", "content": e.text}}},
@@ -212,10 +212,10 @@ func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e 
 			return fmt.Errorf("interrupted, and the run could not be cancelled: %w", err)
 		}
 	}
-	left := "no file was saved"
+	left := "no files were saved"
 	if e.out == "" {
-		left = "nothing is kept here"
+		left = "nothing was kept"
 	}
-	fmt.Fprintf(p.Err, "apbridge: interrupted. The run is cancelled and %s; agent %s may still end the step that it is at.\n", left, e.named)
+	fmt.Fprintf(p.Err, "apbridge: interrupted. The run was cancelled and %s. Agent %s may still finish its current step.\n", left, e.named)
 	return console.Ended(console.ExitInterrupted)
 }

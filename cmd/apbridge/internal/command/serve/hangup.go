@@ -7,8 +7,8 @@ import (
 )
 
 // Hangups handles SIGHUP, which ends other commands. It has two meanings: an operator requests a reload, or the
-// terminal of the process was closed. In the second case it calls stop, since nothing else could end the process,
-// unless the process is to outlive the terminal, as with nohup.
+// terminal of the process was closed. In the second case it calls stop, since nothing else could end the process. It
+// does not if the process should outlive the terminal, as with nohup.
 func Hangups(stop func()) <-chan os.Signal {
 	outlives := signal.Ignored(syscall.SIGHUP) || !hasTerminal()
 	taken, passed := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -21,7 +21,7 @@ func Hangups(stop func()) <-chan os.Signal {
 			}
 			select {
 			case passed <- s:
-			default: // a pending one is sufficient
+			default: // one pending reload is enough
 			}
 		}
 	}()

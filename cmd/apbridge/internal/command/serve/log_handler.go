@@ -12,13 +12,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// logHandler shows and changes the log's setting.
+// logHandler serves the log's setting and changes to it.
 type logHandler struct{ *console.Log }
 
-// mostOfLog is the maximum size of a change in bytes.
+// mostOfLog is the maximum size of a request body in bytes.
 const mostOfLog = 4 << 10
 
-// wireLog is the log's setting in requests and responses. Members that PUT lacks are unchanged.
+// wireLog is the log's setting in requests and responses. Members missing from a PUT stay unchanged.
 type wireLog struct {
 	Level  string `json:"level"`
 	Format string `json:"format"`
@@ -37,7 +37,7 @@ func (s logHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		w.Header().Set("Allow", "GET, HEAD, PUT")
-		answerLog(w, http.StatusMethodNotAllowed, map[string]string{"code": "method_not_allowed", "message": "This path takes GET and PUT."})
+		answerLog(w, http.StatusMethodNotAllowed, map[string]string{"code": "method_not_allowed", "message": "This path accepts GET and PUT."})
 		return
 	}
 	answerLog(w, http.StatusOK, set)
@@ -47,7 +47,7 @@ func (s logHandler) put(w http.ResponseWriter, r *http.Request, set *wireLog) er
 	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostOfLog))
 	in.DisallowUnknownFields()
 	if err := in.Decode(set); err != nil {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The body must be {"level": …, "format": …}, or one of the two.`)
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The body must be {"level": …, "format": …}, or have one of the two members.`)
 	}
 	for _, x := range []struct {
 		name, value string

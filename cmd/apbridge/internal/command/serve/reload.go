@@ -14,11 +14,11 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// watchEvery is the interval at which the configuration files are read. Their dates are not sufficient: the target of a
-// link may be replaced (a ConfigMap), and files may be copied with their dates.
+// watchEvery is the interval at which the configuration files are read. Modification times are not sufficient, because
+// the target of a link may be replaced (as in a ConfigMap) and files may be copied with their times.
 const watchEvery = 2 * time.Second
 
-// reloader reloads the configuration at a signal, and when its files have changed.
+// reloader reloads the configuration on a signal and when its files have changed.
 type reloader struct {
 	from     console.ConfigFlags
 	logs     console.LogFlags
@@ -28,10 +28,10 @@ type reloader struct {
 	systemd  supervisor
 	hangups  <-chan os.Signal // nil if there is no such signal
 
-	read contents // contents at the newest reload
+	read contents // contents at the last reload
 }
 
-// contents has the digests of files by name. An unreadable file has that of an empty one.
+// contents maps file names to digests. An unreadable file has the digest of an empty one.
 type contents map[string][sha256.Size]byte
 
 func (c contents) note(file string, content []byte) { c[file] = sha256.Sum256(content) }
@@ -49,8 +49,8 @@ func (c contents) now() contents {
 	return now
 }
 
-// attend reloads the configuration and notifies the supervisor until stop is called. A shutdown ends reloads, but not
-// the notifications.
+// attend reloads the configuration and notifies the supervisor until stop is called. A shutdown ends reloads but not
+// notifications.
 func (r *reloader) attend(ctx context.Context) (stop func()) {
 	serving, end := context.WithCancel(ctx)
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,7 +64,7 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	forget := context.AfterFunc(ctx, func() { defer close(told); r.systemd.stopping() })
 	return func() {
 		if !forget() {
-			<-told // a bridge without work stops before this goroutine has started
+			<-told // a bridge without work may stop before this goroutine starts
 		}
 		end()
 		die()
@@ -72,8 +72,8 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	}
 }
 
-// seen replaces contents by those of another look. A file that is too large was not read completely, and must not cause
-// endless reloads.
+// seen records newly read contents. A file that is too large was not read completely and must not cause endless
+// reloads.
 func (c contents) seen(looked contents) {
 	for file := range c {
 		if sum, ok := looked[file]; ok {
@@ -82,8 +82,8 @@ func (c contents) seen(looked contents) {
 	}
 }
 
-// run reloads until ctx ends: at each signal, and when files have changed and then stayed the same for an interval,
-// since they may be written in pieces.
+// run reloads until ctx ends. It reloads on each signal, and when files have changed and then stayed the same for an
+// interval, since they may be written in pieces.
 func (r *reloader) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -105,8 +105,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reload changes the log's setting only if the configuration's has changed, because it may have been set on the admin
-// listener.
+// reload changes the log's setting only if it has changed in the configuration, because it may have been set through
+// the admin listener.
 func (r *reloader) reload() {
 	defer r.systemd.reloading()()
 	change, err := r.app.Reload(r.load)
@@ -120,7 +120,7 @@ func (r *reloader) reload() {
 func (r *reloader) load() (*config.Config, error) {
 	if file := r.from.Path(r.environ); file != "" {
 		if at, err := os.Stat(file); err == nil && !at.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is no regular file, so it cannot be read again; name one to reload it", file)
+			return nil, fmt.Errorf("%s is not a regular file, so it cannot be reloaded", file)
 		}
 	}
 	read := contents{}

@@ -1,5 +1,5 @@
-// Package serve is the command that runs the bridge, with its log, its reloads and its supervisor. Package main adds
-// it. Package bridge answers the requests.
+// Package serve implements the command that runs the bridge. It handles the log, reloads and the supervisor. Package
+// main adds it. Package bridge handles the requests.
 package serve
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// program is the process of this command.
+// program runs the command in its process.
 type program struct{ *console.Process }
 
 // Command returns the command apbridge serve.
@@ -27,7 +27,7 @@ func Command(process *console.Process) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the bridge in the foreground",
 		Long: `serve runs the bridge until SIGTERM or Ctrl-C. It then waits for running work
-(shutdown_grace) and leaves the rest to the next process; a second signal stops it at
+(shutdown_grace) and leaves the rest to the next process. A second signal stops it at
 once. It is ready when GET /readyz returns 200. Agents may start later.
 
 The configuration is reloaded on SIGHUP and when its files change. The log names the
@@ -78,8 +78,8 @@ func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader
 		return err
 	}
 	app.Administer("/log", logHandler{again.switched})
-	if at := app.Inspector(); at != "" && console.OnTerminal(p.Err) { // otherwise it is in the log, which is for programs
-		app.OnServing(func() { fmt.Fprintf(p.Err, "Open %s to see what runs. Ctrl-C stops the bridge.\n", at) })
+	if at := app.Inspector(); at != "" && console.OnTerminal(p.Err) { // otherwise the URL is in the log
+		app.OnServing(func() { fmt.Fprintf(p.Err, "Open %s to see runs. Press Ctrl-C to stop the bridge.\n", at) })
 	}
 	p.setCollector()
 	again.app = app

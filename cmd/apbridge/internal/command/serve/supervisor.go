@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// supervisor is a service manager that expects notifications of this process, such as systemd (sd_notify(3),
-// sd_watchdog_enabled(3)). Without one nothing is sent.
+// supervisor is a service manager that expects notifications from this process, such as systemd (sd_notify(3),
+// sd_watchdog_enabled(3)). Without a supervisor, nothing is sent.
 type supervisor struct {
 	socket string        // "" for none
 	every  time.Duration // interval of watchdog notifications; 0 for none
@@ -46,7 +46,7 @@ func (s supervisor) notify(state ...string) {
 func (s supervisor) ready()    { s.notify("READY=1") }
 func (s supervisor) stopping() { s.notify("STOPPING=1") }
 
-// reloading notifies the supervisor of a reload. done ends it, successful or not.
+// reloading notifies the supervisor that a reload has begun. done notifies it of the end, whether successful or not.
 func (s supervisor) reloading() (done func()) {
 	s.notify("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
 	return s.ready

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic is CLOCK_MONOTONIC, by which systemd distinguishes reloads.
+// monotonic returns CLOCK_MONOTONIC, by which systemd distinguishes reloads.
 func monotonic() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {

@@ -4,5 +4,5 @@ package serve
 
 import "time"
 
-// monotonic is only needed for systemd, which is for Linux.
+// monotonic is only needed for systemd, which runs only on Linux.
 func monotonic() time.Duration { return 0 }

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestAWatchedFileWithoutAnEnd: what the configuration's files hold is looked at up to what a configuration may hold.
+// TestAWatchedFileWithoutAnEnd checks that watched files are read only up to the maximum size of a configuration.
 func TestAWatchedFileWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "bridge.yaml")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Answer is a response. Its methods fail the check of its Talk.
+// Answer is a response. Its methods fail the check of its Talk if the response is not as required.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -81,9 +81,9 @@ func (a Answer) Value() (v any) {
 	if err := json.Unmarshal(a.Body, &v); err != nil {
 		page := ""
 		if strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") { // a proxy or a web page
-			page = " but a page of HTML"
+			page = " but an HTML page"
 		}
-		a.talk.Fail("the answer is no JSON%s", page)
+		a.talk.Fail("the response is not JSON%s", page)
 	}
 	return v
 }
@@ -91,17 +91,17 @@ func (a Answer) Value() (v any) {
 // At returns a member, by names joined by dots, or nil.
 func (a Answer) At(path string) any { return At(a.Value(), path) }
 
-// Text is At for a string, or "".
+// Text is At for a string. It returns "" for anything else.
 func (a Answer) Text(path string) string {
 	s, _ := a.At(path).(string)
 	return s
 }
 
-// ID is Text that fails the check if there is none.
+// ID is Text, but fails the check if the string is missing.
 func (a Answer) ID(path string) string {
 	s := a.Text(path)
 	if s == "" && !a.talk.Over() {
-		a.talk.Fail("%s: a text is missing", path)
+		a.talk.Fail("%s: a string is missing", path)
 	}
 	return s
 }
@@ -124,7 +124,7 @@ func At(v any, path string) any {
 	return v
 }
 
-// Holds reports whether an object in the list has this text in a member.
+// Holds reports whether an object in the list has a member with this text.
 func Holds(list []any, member, text string) bool {
 	for _, each := range list {
 		if At(each, member) == text {

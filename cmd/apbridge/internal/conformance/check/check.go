@@ -1,9 +1,9 @@
-// Package check holds the parts of conformance checks: rules, requests to the checked server, shapes of responses, and
-// results. Packages taskstep and threadrun write their checks with it, and package conformance runs them. Start with
-// Check and Talk.
+// Package check provides the building blocks of conformance checks: rules, requests to the checked server, shapes of
+// responses, and results. Packages taskstep and threadrun use it to define their checks, and package conformance runs
+// them. Start reading at Check and Talk.
 //
-// A check sends requests only to the given server and follows no redirects. What it creates is deleted at the end if
-// the dialect has a request for that.
+// A check sends requests only to the given server and follows no redirects. Objects that it creates are deleted at the
+// end if the dialect has a request for that.
 package check
 
 import (
@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// Level is the weight of a rule. A rule that a document states, by a schema, a status or in words, is a Must. One that
-// it recommends, or that follows from its examples, is a Should. One that it leaves to servers is a May.
+// Level is the weight of a rule. A rule is a Must if a document states it by a schema, by a status or in words. It is a
+// Should if the document recommends it or if it follows from examples. It is a May if the document leaves it to
+// servers.
 type Level string
 
 const (
@@ -36,7 +37,7 @@ type Citation struct {
 
 func (c Citation) String() string { return c.Document + ", " + c.Section }
 
-// Check is one rule. Run fails or skips its Talk, or else the check passes.
+// Check is one rule. The check passes unless Run fails or skips its Talk.
 type Check struct {
 	ID    string // begins with the dialect and a dot
 	Says  string // the rule in one sentence
@@ -45,8 +46,8 @@ type Check struct {
 	Run   func(*Talk)
 }
 
-// Suite holds the checks of a dialect. Begin returns them for one server: they share what one of them has created, such
-// as a run. Not for concurrent use.
+// Suite holds the checks of a dialect. Begin returns the checks for one server. They share objects that one of them has
+// created, such as a run. Not for concurrent use.
 type Suite struct {
 	Name   string // the value of --dialect
 	Title  string
@@ -92,7 +93,7 @@ func (s Suite) Run(ctx context.Context, server *Server, wanted func(Check) bool,
 func (c Check) run(ctx context.Context, server *Server) Result {
 	r := Result{ID: c.ID, Says: c.Says, Level: c.Level, Cites: c.Cites, Status: Passed}
 	if ctx.Err() != nil {
-		r.Status, r.Reason = Skipped, "it was stopped before its end"
+		r.Status, r.Reason = Skipped, "stopped before it was finished"
 		return r
 	}
 	began := time.Now()
@@ -104,12 +105,12 @@ func (c Check) run(ctx context.Context, server *Server) Result {
 		r.Status, r.Reason, r.Sent, r.Came = v.status, v.reason, v.sent, v.came
 	}
 	if ctx.Err() != nil && r.Status == Failed {
-		r.Status, r.Reason = Skipped, "it was stopped before its end"
+		r.Status, r.Reason = Skipped, "stopped before it was finished"
 	}
 	return r
 }
 
-// verdict is the first failure of a talk, or why it was skipped.
+// verdict is the first failure of a talk, or the reason why it was skipped.
 type verdict struct {
 	status     Status
 	reason     string
@@ -123,7 +124,7 @@ type Once[T any] struct {
 	verdict *verdict
 }
 
-// Own is for the check whose rule is that the value can be created. It fails if that fails.
+// Own is for the check whose rule is that the value can be created. The check fails if creating the value fails.
 func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -144,7 +145,7 @@ func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	}
 	v := o.Own(t, make)
 	if o.verdict != nil && o.verdict.status == Failed {
-		t.verdict = &verdict{status: Skipped, reason: fmt.Sprintf("there is no %s to look at: %s", what, o.verdict.reason)}
+		t.verdict = &verdict{status: Skipped, reason: fmt.Sprintf("there is no %s to check: %s", what, o.verdict.reason)}
 	}
 	return v
 }

@@ -20,7 +20,7 @@ const (
 type Server struct {
 	Base    string        // URL without a trailing slash
 	Header  http.Header   // of every request; never part of a result
-	Agent   string        // the agent of runs; "" means the first that the server lists
+	Agent   string        // the agent of runs; "" means the first one that the server lists
 	Timeout time.Duration // of one check
 
 	client  *http.Client
@@ -66,7 +66,8 @@ func (s *Server) Talk(ctx context.Context) *Talk {
 // errLate is the cause of a context that ended at the time limit.
 var errLate = errors.New("time limit")
 
-// Clean deletes what the checks have created, newest first, also after ctx has ended. It returns what is left.
+// Clean deletes the objects that the checks have created, newest first, even if ctx has ended. It returns a description
+// of each object that is left.
 func (s *Server) Clean(ctx context.Context) (left []string) {
 	ctx = context.WithoutCancel(ctx)
 	for _, c := range slices.Backward(s.created) {
@@ -95,7 +96,7 @@ func (s *Server) remove(ctx context.Context, r Request) error {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxBody)) // only the status counts
 	if res.StatusCode/100 != 2 && res.StatusCode != http.StatusNotFound {
-		return fmt.Errorf("%s %s answered %d", r.Method, r.Path, res.StatusCode)
+		return fmt.Errorf("%s %s returned %d", r.Method, r.Path, res.StatusCode)
 	}
 	return nil
 }

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// Shape is a schema: it returns the fault of a JSON value at a path, or "".
+// Shape is a schema. It returns a description of the fault of a JSON value at a path, or "".
 type Shape func(v any, at string) string
 
 // Members maps names to shapes.
 type Members map[string]Shape
 
-// Object returns the shape of an object with the required members. It may have others; the optional ones must fit.
+// Object returns the shape of an object with the required members. Optional members must fit if present. Any other
+// members are allowed.
 func Object(required, optional Members) Shape {
 	return func(v any, at string) string {
 		o, ok := v.(map[string]any)
@@ -25,7 +26,7 @@ func Object(required, optional Members) Shape {
 		for _, name := range slices.Sorted(maps.Keys(required)) {
 			member, there := o[name]
 			if !there {
-				return inside(at, name) + ": it is missing"
+				return inside(at, name) + ": missing"
 			}
 			if wrong := required[name](member, inside(at, name)); wrong != "" {
 				return wrong
@@ -75,7 +76,8 @@ func OrNull(s Shape) Shape {
 	}
 }
 
-// Either returns a shape that accepts what one of two shapes accepts. Faults are those of the second.
+// Either returns a shape that accepts a value if one of two shapes accepts it. Otherwise it returns the fault of the
+// second shape.
 func Either(one, other Shape) Shape {
 	return func(v any, at string) string {
 		if one(v, at) == "" {
@@ -126,7 +128,7 @@ func UUID(v any, at string) string {
 func Time(v any, at string) string {
 	s, _ := v.(string)
 	if _, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s)); err != nil {
-		return wants(at, "a time of RFC 3339", v)
+		return wants(at, "an RFC 3339 time", v)
 	}
 	return ""
 }
@@ -149,7 +151,7 @@ func wants(at, what string, v any) string {
 	if where == "" {
 		where = "the answer"
 	}
-	return fmt.Sprintf("%s: it is %s, not %s", where, kind(v), what)
+	return fmt.Sprintf("%s is %s, not %s", where, kind(v), what)
 }
 
 func kind(v any) string {

@@ -17,7 +17,7 @@ type Event struct {
 	JSON     bool // the data is JSON
 }
 
-// Stream is an event stream, read to its end or until enough returned true.
+// Stream is an event stream that was read to its end or until enough returned true.
 type Stream struct {
 	Answer
 	Events []Event
@@ -45,7 +45,7 @@ func (t *Talk) Stream(r Request, enough func(Event) bool) Stream {
 	return s
 }
 
-// Opened sends a request and reads only the header of the response: the body may never end.
+// Opened sends a request and reads only the header of the response, because the body may never end.
 func (t *Talk) Opened(r Request) Answer {
 	res := t.open(r)
 	if res == nil {
@@ -72,7 +72,7 @@ func (t *Talk) read(res *http.Response, s *Stream, enough func(Event) bool) {
 			t.Fail("the stream has more than %d MiB", maxBody>>20)
 			return
 		case err != nil:
-			t.Fail("the stream did not come to its end: %s", t.why(err))
+			t.Fail("the stream did not end: %s", t.why(err))
 			return
 		case len(s.Events) == maxEvents:
 			t.Fail("the stream has more than %d events", maxEvents)
@@ -134,7 +134,7 @@ func (s Stream) First(name string) (Event, bool) {
 func (t *Talk) Events(path string, body any) Stream {
 	text, err := json.Marshal(body)
 	if err != nil {
-		t.Fail("the request cannot be written: %v", err)
+		t.Fail("the request cannot be encoded: %v", err)
 	}
 	s := t.Stream(Request{Method: http.MethodPost, Path: path, Body: string(text)}, nil)
 	s.Is(http.StatusOK).Typed("text/event-stream")

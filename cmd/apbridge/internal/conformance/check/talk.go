@@ -41,8 +41,8 @@ func (r Request) build(ctx context.Context, s *Server) (*http.Request, error) {
 	return req, nil
 }
 
-// Talk sends the requests of one check. After Fail or Skip it sends nothing more and answers are empty, so that a check
-// need not test for errors between its requests. Not for concurrent use.
+// Talk sends the requests of one check. After Fail or Skip it sends no more requests and its answers are empty, so a
+// check need not test for errors between requests. Not for concurrent use.
 type Talk struct {
 	server  *Server
 	ctx     context.Context //nolint:containedctx // a Talk lives as long as one call
@@ -51,7 +51,7 @@ type Talk struct {
 	last    exchange
 }
 
-// exchange is a request and its response as results show them.
+// exchange is a request and its response in the form of results.
 type exchange struct{ sent, came string }
 
 // Agent returns the agent named on the command line, or "".
@@ -67,7 +67,7 @@ func (t *Talk) Fail(format string, args ...any) {
 	}
 }
 
-// Skip skips the check: its rule cannot be observed.
+// Skip skips the check, because its rule cannot be observed.
 func (t *Talk) Skip(format string, args ...any) {
 	if t.verdict == nil {
 		t.verdict = &verdict{status: Skipped, reason: fmt.Sprintf(format, args...)}
@@ -95,7 +95,7 @@ func (t *Talk) Post(path string, body any) Answer { return t.Put(http.MethodPost
 func (t *Talk) Put(method, path string, body any) Answer {
 	text, err := json.Marshal(body)
 	if err != nil {
-		t.Fail("the request cannot be written: %v", err)
+		t.Fail("the request cannot be encoded: %v", err)
 	}
 	return t.Send(Request{Method: method, Path: path, Body: string(text)})
 }
@@ -113,9 +113,9 @@ func (t *Talk) Send(r Request) Answer {
 	a.shown = t.last
 	switch {
 	case err != nil:
-		t.Fail("the answer broke off: %s", t.why(err))
+		t.Fail("the response broke off: %s", t.why(err))
 	case len(body) > maxBody:
-		t.Fail("the answer has more than %d MiB", maxBody>>20)
+		t.Fail("the response has more than %d MiB", maxBody>>20)
 	}
 	return a
 }
@@ -128,27 +128,27 @@ func (t *Talk) open(r Request) *http.Response {
 	t.last = exchange{sent: strings.TrimSpace(r.Method + " " + r.Path + " " + excerpt(r.Body))}
 	req, err := r.build(t.ctx, t.server)
 	if err != nil {
-		t.Fail("the request cannot be written: %v", err)
+		t.Fail("the request cannot be encoded: %v", err)
 		return nil
 	}
 	res, err := t.server.client.Do(req)
 	if err != nil {
-		t.Fail("there was no answer: %s", t.why(err))
+		t.Fail("no response: %s", t.why(err))
 		return nil
 	}
 	t.server.denied = t.server.denied || res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden
 	return res
 }
 
-// why describes an error for people, without the server's URL.
+// why returns a readable description of an error, without the server's URL.
 func (t *Talk) why(err error) string {
 	if errors.Is(context.Cause(t.ctx), errLate) {
-		return fmt.Sprintf("the time limit of %v for one check has passed", t.server.Timeout)
+		return fmt.Sprintf("the check exceeded its time limit of %v", t.server.Timeout)
 	}
 	return strings.ReplaceAll(err.Error(), t.server.Base, "")
 }
 
-// described summarizes a response on one line.
+// described returns a one-line summary of a response.
 func described(res *http.Response, body []byte) string {
 	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	return strings.Join(strings.Fields(fmt.Sprintf("%d %s %s", res.StatusCode, printable(kind), excerpt(string(body)))), " ")

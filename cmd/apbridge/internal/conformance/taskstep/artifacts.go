@@ -11,7 +11,7 @@ import (
 const (
 	artifactsOf = tasks + "/{task_id}/artifacts"
 	artifactOf  = artifactsOf + "/{artifact_id}"
-	// The uploaded file is not UTF-8, to reveal a server that reads it as text.
+	// The uploaded file is not valid UTF-8, to detect a server that treats it as text.
 	fileName, fileFolder = "checked.bin", "given"
 	fileBytes            = "checked\x00\xff\r\n"
 )
@@ -39,9 +39,9 @@ func upload(task string) check.Request {
 
 func (s *v1Suite) artifactChecks() []check.Check {
 	return append([]check.Check{
-		{ID: "v1.artifact.upload", Level: check.Must, Says: "A file can be uploaded, and is answered as an Artifact.", Cites: v1Doc.At("POST " + artifactsOf + ", 200; schema Artifact"),
+		{ID: "v1.artifact.upload", Level: check.Must, Says: "Uploading a file returns an Artifact.", Cites: v1Doc.At("POST " + artifactsOf + ", 200; schema Artifact"),
 			Run: func(t *check.Talk) { s.upload.Own(t, s.send) }},
-		{ID: "v1.artifact.upload.name", Level: check.Must, Says: "An uploaded file keeps its name, and is not of the agent's making.", Cites: v1Doc.At("schema Artifact, file_name and agent_created"),
+		{ID: "v1.artifact.upload.name", Level: check.Must, Says: "An uploaded file keeps its name and is not marked as created by the agent.", Cites: v1Doc.At("schema Artifact, file_name and agent_created"),
 			Run: func(t *check.Talk) {
 				a := s.anUpload(t).In(t)
 				if t.Over() {
@@ -58,18 +58,18 @@ func (s *v1Suite) artifactChecks() []check.Check {
 					t.Fail("relative_path is %q, not %q", path, fileFolder)
 				}
 			}},
-		{ID: "v1.artifact.upload.unknown", Level: check.Must, Says: "An upload to an unknown task is answered 404 with a message.", Cites: v1Doc.At("POST " + artifactsOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.upload.unknown", Level: check.Must, Says: "An upload to an unknown task returns 404 with a message.", Cites: v1Doc.At("POST " + artifactsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Send(upload(nobody)).Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.download", Level: check.Must, Says: "A file comes back with the bytes that it was uploaded with.", Cites: v1Doc.At("GET " + artifactOf + ", 200"),
+		{ID: "v1.artifact.download", Level: check.Must, Says: "A downloaded file has the bytes that were uploaded.", Cites: v1Doc.At("GET " + artifactOf + ", 200"),
 			Run: func(t *check.Talk) {
 				if a := s.download(t); !t.Over() && string(a.Body) != fileBytes {
-					t.Fail("%d bytes came, and they are not the %d that were sent", len(a.Body), len(fileBytes))
+					t.Fail("the %d bytes received differ from the %d sent", len(a.Body), len(fileBytes))
 				}
 			}},
-		{ID: "v1.artifact.download.type", Level: check.Must, Says: "A file is sent as application/octet-stream.", Cites: v1Doc.At("GET " + artifactOf + ", 200, content"),
+		{ID: "v1.artifact.download.type", Level: check.Must, Says: "A file is served as application/octet-stream.", Cites: v1Doc.At("GET " + artifactOf + ", 200, content"),
 			Run: func(t *check.Talk) { s.download(t).Typed("application/octet-stream") }},
 	}, s.artifactReadChecks()...)
 }
@@ -84,24 +84,24 @@ func (s *v1Suite) download(t *check.Talk) check.Answer {
 
 func (s *v1Suite) artifactReadChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.artifact.download.unknown", Level: check.Must, Says: "An unknown artifact is answered 404 with a message.", Cites: v1Doc.At("GET " + artifactOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.download.unknown", Level: check.Must, Says: "Downloading an unknown artifact returns 404 with a message.", Cites: v1Doc.At("GET " + artifactOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				t.Get(tasks + "/" + s.aTask(t) + "/artifacts/" + nobody).Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.list", Level: check.Must, Says: "The artifacts of a task are listed, with a pagination.", Cites: v1Doc.At("GET " + artifactsOf + ", 200; schema TaskArtifactsListResponse"),
+		{ID: "v1.artifact.list", Level: check.Must, Says: "Listing a task's artifacts returns them with pagination.", Cites: v1Doc.At("GET " + artifactsOf + ", 200; schema TaskArtifactsListResponse"),
 			Run: func(t *check.Talk) {
 				up := s.anUpload(t).In(t)
 				a := t.Get(tasks + "/" + s.aTask(t) + "/artifacts").Is(http.StatusOK).Fits(page("artifacts", named("artifact_id")))
 				if !t.Over() && !check.Holds(a.List("artifacts"), "artifact_id", up.Text("artifact_id")) {
-					t.Fail("the artifact that was uploaded is not in it")
+					t.Fail("the uploaded artifact is not in the list")
 				}
 			}},
-		{ID: "v1.artifact.list.unknown", Level: check.Must, Says: "The artifacts of an unknown task are answered 404 with a message.", Cites: v1Doc.At("GET " + artifactsOf + ", 404; response NotFound"),
+		{ID: "v1.artifact.list.unknown", Level: check.Must, Says: "Listing the artifacts of an unknown task returns 404 with a message.", Cites: v1Doc.At("GET " + artifactsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody + "/artifacts").Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.artifact.made", Level: check.Must, Says: "The files that a step made can be downloaded.", Cites: v1Doc.At("schema Step, artifacts; GET " + artifactOf + ", 200"), Run: s.madeFiles},
+		{ID: "v1.artifact.made", Level: check.Must, Says: "Files created by a step can be downloaded.", Cites: v1Doc.At("schema Step, artifacts; GET " + artifactOf + ", 200"), Run: s.madeFiles},
 	}
 }
 
@@ -115,6 +115,6 @@ func (s *v1Suite) madeFiles(t *check.Talk) {
 		}
 	}
 	if found == 0 {
-		t.Skip("the agent made no file")
+		t.Skip("the agent created no file")
 	}
 }

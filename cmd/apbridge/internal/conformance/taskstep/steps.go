@@ -13,9 +13,9 @@ const (
 
 func (s *v1Suite) stepChecks() []check.Check {
 	return append([]check.Check{
-		{ID: "v1.step.execute", Level: check.Must, Says: "A step is executed without a body.", Cites: v1Doc.At("POST " + stepsOf + ", 200; requestBody, which is not required; schema Step, step_id"),
+		{ID: "v1.step.execute", Level: check.Must, Says: "A step can be executed without a request body.", Cites: v1Doc.At("POST " + stepsOf + ", 200; requestBody, which is not required; schema Step, step_id"),
 			Run: func(t *check.Talk) { s.driven.Own(t, s.drive) }},
-		{ID: "v1.step.execute.schema", Level: check.Must, Says: "The answer to a step is a Step.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema Step"),
+		{ID: "v1.step.execute.schema", Level: check.Must, Says: "Executing a step returns a Step.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema Step"),
 			Run: func(t *check.Talk) {
 				for _, a := range s.aDrive(t).steps {
 					if a = a.In(t); !t.Over() {
@@ -32,7 +32,7 @@ func (s *v1Suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.ids", Level: check.Must, Says: "No two steps of a task have one id.", Cites: v1Doc.At("schema Step, step_id; GET " + stepOf),
+		{ID: "v1.step.ids", Level: check.Must, Says: "The steps of a task have distinct ids.", Cites: v1Doc.At("schema Step, step_id; GET " + stepOf),
 			Run: func(t *check.Talk) {
 				had := map[string]bool{}
 				for _, a := range s.aDrive(t).steps {
@@ -43,7 +43,7 @@ func (s *v1Suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.completed", Level: check.Should, Says: "A step that was executed is completed.", Cites: v1Doc.At("POST " + stepsOf + ", 200, description; schema Step, status"),
+		{ID: "v1.step.completed", Level: check.Should, Says: "An executed step has the status completed.", Cites: v1Doc.At("POST " + stepsOf + ", 200, description; schema Step, status"),
 			Run: func(t *check.Talk) {
 				for _, a := range s.aDrive(t).steps {
 					if status := a.In(t).Text("status"); status != "completed" && !t.Over() {
@@ -51,19 +51,19 @@ func (s *v1Suite) stepChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "v1.step.last", Level: check.Should, Says: "A step says that it is the last.", Cites: v1Doc.At("schema Step, is_last"),
+		{ID: "v1.step.last", Level: check.Should, Says: "The last step of a task has is_last set.", Cites: v1Doc.At("schema Step, is_last"),
 			Run: func(t *check.Talk) {
 				steps := s.aDrive(t).steps
 				if !t.Over() && steps[len(steps)-1].At("is_last") != true {
 					t.Skip("the agent had not ended after %d steps", len(steps))
 				}
 			}},
-		{ID: "v1.step.input", Level: check.Must, Says: "A step takes an input.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema StepRequestBody"),
+		{ID: "v1.step.input", Level: check.Must, Says: "A step accepts an input.", Cites: v1Doc.At("POST " + stepsOf + ", 200; schema StepRequestBody"),
 			Run: func(t *check.Talk) {
 				s.aDrive(t)
 				t.Send(step(s.aTask(t), `{"input":"`+prompt+`"}`)).Is(http.StatusOK).ID("step_id")
 			}},
-		{ID: "v1.step.unknown-task", Level: check.Must, Says: "A step of an unknown task is answered 404 with a message.", Cites: v1Doc.At("POST " + stepsOf + ", 404; response NotFound"),
+		{ID: "v1.step.unknown-task", Level: check.Must, Says: "Executing a step of an unknown task returns 404 with a message.", Cites: v1Doc.At("POST " + stepsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Send(step(nobody, "")).Is(http.StatusNotFound).Fits(notFound)
@@ -73,9 +73,9 @@ func (s *v1Suite) stepChecks() []check.Check {
 
 func (s *v1Suite) stepReadChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.step.list", Level: check.Must, Says: "The steps of a task are listed, with a pagination.", Cites: v1Doc.At("GET " + stepsOf + ", 200; schema TaskStepsListResponse"),
+		{ID: "v1.step.list", Level: check.Must, Says: "Listing a task's steps returns them with pagination.", Cites: v1Doc.At("GET " + stepsOf + ", 200; schema TaskStepsListResponse"),
 			Run: func(t *check.Talk) { s.steps.Own(t, s.listSteps) }},
-		{ID: "v1.step.list.size", Level: check.Must, Says: "A page of steps has no more than page_size.", Cites: v1Doc.At("GET " + stepsOf + ", parameter page_size"),
+		{ID: "v1.step.list.size", Level: check.Must, Says: "A page of steps has at most page_size entries.", Cites: v1Doc.At("GET " + stepsOf + ", parameter page_size"),
 			Run: func(t *check.Talk) {
 				s.steps.Need(t, "list of steps", s.listSteps)
 				d := s.aDrive(t)
@@ -87,12 +87,12 @@ func (s *v1Suite) stepReadChecks() []check.Check {
 					t.Fail("page_size=1: there are %d steps", n)
 				}
 			}},
-		{ID: "v1.step.list.unknown", Level: check.Must, Says: "The steps of an unknown task are answered 404 with a message.", Cites: v1Doc.At("GET " + stepsOf + ", 404; response NotFound"),
+		{ID: "v1.step.list.unknown", Level: check.Must, Says: "Listing the steps of an unknown task returns 404 with a message.", Cites: v1Doc.At("GET " + stepsOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody + "/steps").Is(http.StatusNotFound).Fits(notFound)
 			}},
-		{ID: "v1.step.get", Level: check.Must, Says: "A step is found by its id.", Cites: v1Doc.At("GET " + stepOf + ", 200; schema Step"),
+		{ID: "v1.step.get", Level: check.Must, Says: "A step can be fetched by its id.", Cites: v1Doc.At("GET " + stepOf + ", 200; schema Step"),
 			Run: func(t *check.Talk) {
 				d := s.aDrive(t)
 				if t.Over() {
@@ -103,7 +103,7 @@ func (s *v1Suite) stepReadChecks() []check.Check {
 					t.Fail("the step_id is %q, not %q", a.Text("step_id"), id)
 				}
 			}},
-		{ID: "v1.step.get.unknown", Level: check.Must, Says: "An unknown step is answered 404 with a message.", Cites: v1Doc.At("GET " + stepOf + ", 404; response NotFound"),
+		{ID: "v1.step.get.unknown", Level: check.Must, Says: "Fetching an unknown step returns 404 with a message.", Cites: v1Doc.At("GET " + stepOf + ", 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				t.Get(tasks + "/" + s.aTask(t) + "/steps/" + nobody).Is(http.StatusNotFound).Fits(notFound)
 			}},
@@ -118,7 +118,7 @@ func (s *v1Suite) listSteps(t *check.Talk) check.Answer {
 		return a
 	}
 	if first := text(d.steps[0].Value(), "step_id"); !check.Holds(a.List("steps"), "step_id", first) {
-		t.Fail("the first step, %q, is not in it", first)
+		t.Fail("the first step, %q, is not in the list", first)
 	}
 	return a
 }

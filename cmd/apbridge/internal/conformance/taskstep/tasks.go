@@ -9,38 +9,38 @@ import (
 
 func (s *v1Suite) taskChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.create", Level: check.Must, Says: "A task can be made.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task, task_id"),
+		{ID: "v1.task.create", Level: check.Must, Says: "A task can be created.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task, task_id"),
 			Run: func(t *check.Talk) { s.task.Own(t, s.make) }},
-		{ID: "v1.task.create.schema", Level: check.Must, Says: "The answer to a new task is a Task.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task"),
+		{ID: "v1.task.create.schema", Level: check.Must, Says: "Creating a task returns a Task.", Cites: v1Doc.At("POST " + tasks + ", 200; schema Task"),
 			Run: func(t *check.Talk) { s.task.Need(t, "task", s.make).In(t).Fits(taskShape) }},
-		{ID: "v1.task.create.json", Level: check.Must, Says: "The answer to a new task is application/json.", Cites: v1Doc.At("POST " + tasks + ", 200, content"),
+		{ID: "v1.task.create.json", Level: check.Must, Says: "Creating a task returns application/json.", Cites: v1Doc.At("POST " + tasks + ", 200, content"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Post(tasks, map[string]any{"input": prompt}).Is(http.StatusOK).Typed("application/json")
 			}},
-		{ID: "v1.task.create.empty", Level: check.Must, Says: "A task needs no input.", Cites: v1Doc.At("schema TaskRequestBody, which requires no property"),
+		{ID: "v1.task.create.empty", Level: check.Must, Says: "A task can be created without an input.", Cites: v1Doc.At("schema TaskRequestBody, which requires no property"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Post(tasks, map[string]any{}).Is(http.StatusOK).ID("task_id")
 			}},
-		{ID: "v1.task.get", Level: check.Must, Says: "A task is found by its id.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 200; schema Task"),
+		{ID: "v1.task.get", Level: check.Must, Says: "A task can be fetched by its id.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 200; schema Task"),
 			Run: func(t *check.Talk) {
 				id := s.aTask(t)
 				if a := t.Get(tasks + "/" + id).Is(http.StatusOK); a.Text("task_id") != id {
 					t.Fail("the task_id is %q, not %q", a.Text("task_id"), id)
 				}
 			}},
-		{ID: "v1.task.get.input", Level: check.Should, Says: "A task has the input and the additional_input that it was made with.", Cites: v1Doc.At("schema Task, allOf TaskRequestBody"),
+		{ID: "v1.task.get.input", Level: check.Should, Says: "A task keeps the input and the additional_input that it was created with.", Cites: v1Doc.At("schema Task, allOf TaskRequestBody"),
 			Run: func(t *check.Talk) {
 				a := t.Get(tasks + "/" + s.aTask(t)).Is(http.StatusOK)
 				if a.Text("input") != prompt {
 					t.Fail("the input is %q, not %q", a.Text("input"), prompt)
 				}
 				if a.At("additional_input.checked") != true {
-					t.Fail("additional_input does not have what was sent")
+					t.Fail("additional_input differs from the request")
 				}
 			}},
-		{ID: "v1.task.get.unknown", Level: check.Must, Says: "An unknown task is answered 404 with a message.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 404; response NotFound"),
+		{ID: "v1.task.get.unknown", Level: check.Must, Says: "Fetching an unknown task returns 404 with a message.", Cites: v1Doc.At("GET " + tasks + "/{task_id}, 404; response NotFound"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks + "/" + nobody).Is(http.StatusNotFound).Fits(notFound)
@@ -61,7 +61,7 @@ func (s *v1Suite) pages(t *check.Talk) []check.Answer {
 		list = append(list, t.Get(tasks+query).Is(http.StatusOK).Fits(page("tasks", named("task_id"))))
 	}
 	if string(list[0].Body) != string(list[2].Body) {
-		t.Skip("others make tasks at the same time, so that pages move")
+		t.Skip("other clients are creating tasks, so the pages are not stable")
 	}
 	return list[:2]
 }
@@ -69,7 +69,7 @@ func (s *v1Suite) pages(t *check.Talk) []check.Answer {
 func (s *v1Suite) somePages(t *check.Talk) []check.Answer {
 	list := s.listed.Need(t, "page", s.pages)
 	if len(list) < 2 {
-		t.Skip("there are no two pages to look at")
+		t.Skip("there are fewer than two pages of tasks")
 		return make([]check.Answer, 2)
 	}
 	return list
@@ -77,12 +77,12 @@ func (s *v1Suite) somePages(t *check.Talk) []check.Answer {
 
 func (s *v1Suite) pageChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.list", Level: check.Must, Says: "Tasks are listed, with a pagination.", Cites: v1Doc.At("GET " + tasks + ", 200; schema TaskListResponse"),
+		{ID: "v1.task.list", Level: check.Must, Says: "Listing tasks returns them with pagination.", Cites: v1Doc.At("GET " + tasks + ", 200; schema TaskListResponse"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				t.Get(tasks).Is(http.StatusOK).Fits(page("tasks", named("task_id")))
 			}},
-		{ID: "v1.task.list.size", Level: check.Must, Says: "A page has page_size tasks, and says so.", Cites: v1Doc.At("GET " + tasks + ", parameter page_size; schema Pagination"),
+		{ID: "v1.task.list.size", Level: check.Must, Says: "A page has page_size tasks and reports its page_size.", Cites: v1Doc.At("GET " + tasks + ", parameter page_size; schema Pagination"),
 			Run: func(t *check.Talk) {
 				first := s.somePages(t)[0].In(t)
 				if t.Over() {
@@ -95,7 +95,7 @@ func (s *v1Suite) pageChecks() []check.Check {
 					t.Fail("page_size=1: pagination.page_size is %v", first.At("pagination.page_size"))
 				}
 			}},
-		{ID: "v1.task.list.next", Level: check.Must, Says: "The next page has other tasks, and says which page it is.", Cites: v1Doc.At("GET " + tasks + ", parameter current_page; schema Pagination"),
+		{ID: "v1.task.list.next", Level: check.Must, Says: "The next page has other tasks and reports its number.", Cites: v1Doc.At("GET " + tasks + ", parameter current_page; schema Pagination"),
 			Run: func(t *check.Talk) {
 				list := s.somePages(t)
 				list[0], list[1] = list[0].In(t), list[1].In(t)
@@ -109,7 +109,7 @@ func (s *v1Suite) pageChecks() []check.Check {
 					t.Fail("current_page=2: the tasks are those of page 1")
 				}
 			}},
-		{ID: "v1.task.list.totals", Level: check.Must, Says: "total_pages is what total_items and page_size make.", Cites: v1Doc.At("schema Pagination, total_items and total_pages"),
+		{ID: "v1.task.list.totals", Level: check.Must, Says: "total_pages agrees with total_items and page_size.", Cites: v1Doc.At("schema Pagination, total_items and total_pages"),
 			Run: func(t *check.Talk) {
 				first := s.somePages(t)[0].In(t)
 				if t.Over() {
@@ -118,10 +118,10 @@ func (s *v1Suite) pageChecks() []check.Check {
 				items, _ := first.At("pagination.total_items").(float64)
 				size, _ := first.At("pagination.page_size").(float64)
 				if pages := first.At("pagination.total_pages"); items < 2 || pages != math.Ceil(items/max(size, 1)) {
-					t.Fail("total_items is %v and page_size %v, and total_pages %v", items, size, pages)
+					t.Fail("total_items is %v and page_size %v, but total_pages is %v", items, size, pages)
 				}
 			}},
-		{ID: "v1.task.list.default", Level: check.Must, Says: "Without parameters a list is page 1 with page_size 10.", Cites: v1Doc.At("GET " + tasks + ", parameters, default"),
+		{ID: "v1.task.list.default", Level: check.Must, Says: "Without parameters, a list is page 1 with page_size 10.", Cites: v1Doc.At("GET " + tasks + ", parameters, default"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				a := t.Get(tasks).Is(http.StatusOK)
@@ -142,11 +142,11 @@ func text(v any, path string) string {
 // invalidChecks come last: an invalid object that a server accepts stays in its lists.
 func (s *v1Suite) invalidChecks() []check.Check {
 	return []check.Check{
-		{ID: "v1.task.create.invalid", Level: check.Must, Says: "A task whose input is a number is refused with 422.", Cites: v1Doc.At("POST " + tasks + ", 422; schema TaskRequestBody, input"),
+		{ID: "v1.task.create.invalid", Level: check.Must, Says: "Creating a task whose input is a number returns 422.", Cites: v1Doc.At("POST " + tasks + ", 422; schema TaskRequestBody, input"),
 			Run: func(t *check.Talk) {
 				t.Post(tasks, map[string]any{"input": 5}).Is(http.StatusUnprocessableEntity)
 			}},
-		{ID: "v1.step.invalid", Level: check.Must, Says: "A step whose input is a list is refused with 422.", Cites: v1Doc.At("POST " + stepsOf + ", 422; schema StepRequestBody, input"),
+		{ID: "v1.step.invalid", Level: check.Must, Says: "Executing a step whose input is a list returns 422.", Cites: v1Doc.At("POST " + stepsOf + ", 422; schema StepRequestBody, input"),
 			Run: func(t *check.Talk) {
 				t.Send(step(s.aTask(t), `{"input":[1]}`)).Is(http.StatusUnprocessableEntity)
 			}},

@@ -1,5 +1,5 @@
-// Package taskstep checks the Agent Protocol of the AI Engineer Foundation: version 1 by its openapi.yml (V1), and the
-// Topic RFC (Topics). Package conformance runs it. It knows no extension of the bridge.
+// Package taskstep checks the Agent Protocol of the AI Engineer Foundation: version 1 as specified by its openapi.yml
+// (V1), and the Topic RFC (Topics). Package conformance runs it. It knows no extension of the bridge.
 package taskstep
 
 import (
@@ -14,7 +14,7 @@ const (
 
 	tasks    = "/ap/v1/agent/tasks"
 	maxSteps = 25 // of one task
-	// prompt is cheap and gives an agent no reason to ask back.
+	// prompt is cheap to process and gives the agent no reason to ask a question.
 	prompt = "Write the word Washington to a file with the ending .txt"
 	nobody = "00000000-0000-4000-8000-00000000c0de" // an unknown id
 )
@@ -39,7 +39,7 @@ type v1Suite struct {
 	listed check.Once[[]check.Answer] // pages of one task each
 }
 
-// drive is a task with the responses to its steps.
+// drive holds a task and the responses to its steps.
 type drive struct {
 	task  string
 	steps []check.Answer
@@ -83,7 +83,7 @@ func (s *v1Suite) make(t *check.Talk) check.Answer {
 	return a
 }
 
-// named requires only an id, so that another fault of an object fails one check instead of many.
+// named requires only an id, so that any other fault of an object fails one check instead of many.
 func named(id string) check.Shape { return check.Object(check.Members{id: check.Text}, nil) }
 
 func (s *v1Suite) aTask(t *check.Talk) string {

@@ -1,6 +1,6 @@
-// Package threadrun checks the protocols with threads and runs: LangChain's Agent Protocol, a LangGraph server as its
-// SDKs call it, and the Agent Streaming Protocol. Package conformance runs it. The files of a suite begin with its
-// name; start with the type of that name.
+// Package threadrun provides the conformance checks for protocols with threads and runs: LangChain's Agent Protocol,
+// the LangGraph API as its SDKs use it, and the Agent Streaming Protocol. Package conformance runs these checks. Each
+// suite's file names begin with the name of the suite. Start reading at AgentProtocol, LangGraph and Streaming.
 package threadrun
 
 import (
@@ -14,12 +14,12 @@ import (
 const (
 	agentProtocolDoc check.Document = "LangChain Agent Protocol 0.1.6 (openapi.json)"
 
-	// prompt is cheap and gives an agent no reason to ask back.
+	// prompt is cheap to process and gives the agent no reason to ask a question.
 	prompt = "Write the word Washington to a file with the ending .txt"
 )
 
-// AgentProtocol returns the checks of agents, threads, runs and the store. They never use what only a LangGraph server
-// has.
+// AgentProtocol returns the checks of agents, threads, runs and the store. They use no feature that only LangGraph
+// servers have.
 func AgentProtocol() check.Suite {
 	return check.Suite{
 		Name: "agentprotocol", Title: "LangChain Agent Protocol 0.1.6", Begin: beginAgentProtocol,
@@ -88,7 +88,7 @@ func (s *agentProtocol) agent(t *check.Talk) map[string]any {
 	}
 	list := s.agents.Need(t, "agent", s.list).List("")
 	if len(list) == 0 {
-		t.Skip("the server lists no agent, and --agent names none")
+		t.Skip("the server lists no agents, and --agent is not set")
 		return nil
 	}
 	first, _ := list[0].(map[string]any)
@@ -120,23 +120,23 @@ func takesMessages(agent map[string]any) bool {
 func (s *agentProtocol) agentChecks() []check.Check {
 	first := func(t *check.Talk) string { id, _ := s.agent(t)["agent_id"].(string); return id }
 	return []check.Check{
-		{ID: "agentprotocol.agents.search", Level: check.Must, Says: "Agents are listed.", Cites: agentProtocolDoc.At("search_agents, 200; schema Agent"),
+		{ID: "agentprotocol.agents.search", Level: check.Must, Says: "Agents can be listed.", Cites: agentProtocolDoc.At("search_agents, 200; schema Agent"),
 			Run: func(t *check.Talk) { s.agents.Own(t, s.list) }},
-		{ID: "agentprotocol.agents.search.limit", Level: check.Must, Says: "A search has no more agents than its limit.", Cites: agentProtocolDoc.At("search_agents, limit"),
+		{ID: "agentprotocol.agents.search.limit", Level: check.Must, Says: "A search returns at most limit agents.", Cites: agentProtocolDoc.At("search_agents, limit"),
 			Run: func(t *check.Talk) {
 				s.agents.Need(t, "agent", s.list)
 				if n := len(t.Post("/agents/search", map[string]any{"limit": 1}).Is(http.StatusOK).List("")); n > 1 {
 					t.Fail("limit 1: there are %d agents", n)
 				}
 			}},
-		{ID: "agentprotocol.agents.get", Level: check.Must, Says: "An agent is found by its id.", Cites: agentProtocolDoc.At("get_agent, 200; schema Agent"),
+		{ID: "agentprotocol.agents.get", Level: check.Must, Says: "An agent can be fetched by its id.", Cites: agentProtocolDoc.At("get_agent, 200; schema Agent"),
 			Run: func(t *check.Talk) {
 				id := first(t)
 				if a := t.Get("/agents/" + id).Is(http.StatusOK).Fits(apAgent); a.Text("agent_id") == "" {
-					t.Fail("it has no agent_id")
+					t.Fail("the agent has no agent_id")
 				}
 			}},
-		{ID: "agentprotocol.agents.get.unknown", Level: check.Must, Says: "An unknown agent is answered 404.", Cites: agentProtocolDoc.At("get_agent, 404; schema ErrorResponse"),
+		{ID: "agentprotocol.agents.get.unknown", Level: check.Must, Says: "Fetching an unknown agent returns 404.", Cites: agentProtocolDoc.At("get_agent, 404; schema ErrorResponse"),
 			Run: func(t *check.Talk) { t.Get("/agents/" + newID()).Is(http.StatusNotFound).Fits(apError) }},
 		{ID: "agentprotocol.agents.schemas", Level: check.Must, Says: "An agent returns the schemas of its input and output.", Cites: agentProtocolDoc.At("get_agent_schemas, 200; schema AgentSchema"),
 			Run: func(t *check.Talk) {

@@ -11,8 +11,8 @@ import (
 const langGraphDoc check.Document = "LangGraph SDK reference (JavaScript, @langchain/langgraph-sdk 1.12.0)"
 
 // LangGraph returns the checks of assistants, threads, states, runs and the store of a LangGraph server. They cite the
-// JavaScript SDK's reference, which defines what a client sends and reads, but not the status of a refusal: any status
-// from 400 to 499 passes, and no such check is a Must.
+// reference of the JavaScript SDK, which defines the requests and responses of its clients but not the status of a
+// refusal. Any status from 400 to 499 therefore passes, and no check of a refusal is a Must.
 func LangGraph() check.Suite {
 	return check.Suite{
 		Name: "langgraph", Title: "LangGraph server, as its SDKs call it", Begin: beginLangGraph,
@@ -63,7 +63,7 @@ func (s *langGraph) assistant(t *check.Talk) string {
 	}
 	list := s.assistants.Need(t, "assistant", s.list).List("")
 	if len(list) == 0 {
-		t.Skip("the server lists no assistant, and --agent names none")
+		t.Skip("the server lists no assistants, and --agent is not set")
 		return ""
 	}
 	id, _ := check.At(list[0], "assistant_id").(string)
@@ -72,18 +72,18 @@ func (s *langGraph) assistant(t *check.Talk) string {
 
 func (s *langGraph) assistantChecks() []check.Check {
 	return []check.Check{
-		{ID: "langgraph.assistants.search", Level: check.Must, Says: "Assistants are listed.", Cites: langGraphDoc.At("AssistantsClient.search; type Assistant"),
+		{ID: "langgraph.assistants.search", Level: check.Must, Says: "Assistants can be listed.", Cites: langGraphDoc.At("AssistantsClient.search; type Assistant"),
 			Run: func(t *check.Talk) { s.assistants.Own(t, s.list) }},
-		{ID: "langgraph.assistants.count", Level: check.Must, Says: "Assistants are counted.", Cites: langGraphDoc.At("AssistantsClient.count"),
+		{ID: "langgraph.assistants.count", Level: check.Must, Says: "Assistants can be counted.", Cites: langGraphDoc.At("AssistantsClient.count"),
 			Run: func(t *check.Talk) {
 				s.assistant(t)
 				t.Post("/assistants/count", map[string]any{}).Is(http.StatusOK).Fits(check.Integer)
 			}},
-		{ID: "langgraph.assistants.get", Level: check.Must, Says: "An assistant is found by its id.", Cites: langGraphDoc.At("AssistantsClient.get; type Assistant"),
+		{ID: "langgraph.assistants.get", Level: check.Must, Says: "An assistant can be fetched by its id.", Cites: langGraphDoc.At("AssistantsClient.get; type Assistant"),
 			Run: func(t *check.Talk) {
 				t.Get("/assistants/" + s.assistant(t)).Is(http.StatusOK).Fits(lgAssistant)
 			}},
-		{ID: "langgraph.assistants.get.unknown", Level: check.Should, Says: "An unknown assistant is refused.", Cites: langGraphDoc.At("AssistantsClient.get"),
+		{ID: "langgraph.assistants.get.unknown", Level: check.Should, Says: "Fetching an unknown assistant is refused.", Cites: langGraphDoc.At("AssistantsClient.get"),
 			Run: func(t *check.Talk) { s.assistant(t); t.Get("/assistants/" + newID()).Refused() }},
 		{ID: "langgraph.assistants.schemas", Level: check.Must, Says: "An assistant returns its graph's schemas.", Cites: langGraphDoc.At("AssistantsClient.getSchemas; type GraphSchema"),
 			Run: func(t *check.Talk) {

@@ -33,7 +33,7 @@ func (s *langGraph) aRun(t *check.Talk) streamedRun { return s.ran.Need(t, "run"
 
 func (s *langGraph) streamChecks() []check.Check {
 	return []check.Check{
-		{ID: "langgraph.runs.stream", Level: check.Must, Says: "A run on a thread is streamed, and the stream ends with it.", Cites: langGraphDoc.At("RunsClient.stream"),
+		{ID: "langgraph.runs.stream", Level: check.Must, Says: "A run on a thread can be streamed, and the stream ends when the run does.", Cites: langGraphDoc.At("RunsClient.stream"),
 			Run: func(t *check.Talk) { s.ran.Own(t, s.stream) }},
 		{ID: "langgraph.runs.stream.json", Level: check.Must, Says: "The data of each event is JSON.", Cites: langGraphDoc.At("RunsClient.stream, which parses it"),
 			Run: func(t *check.Talk) {
@@ -41,20 +41,20 @@ func (s *langGraph) streamChecks() []check.Check {
 				for _, e := range got.Events {
 					if !e.JSON {
 						got.In(t)
-						t.Fail("the data of an event named %q is no JSON", e.Name)
+						t.Fail("the data of an event named %q is not JSON", e.Name)
 					}
 				}
 			}},
-		{ID: "langgraph.runs.stream.metadata", Level: check.Must, Says: "The first event is metadata, with the run_id.", Cites: langGraphDoc.At("RunsClient.stream; type MetadataStreamEvent"),
+		{ID: "langgraph.runs.stream.metadata", Level: check.Must, Says: "The first event is metadata and contains the run_id.", Cites: langGraphDoc.At("RunsClient.stream; type MetadataStreamEvent"),
 			Run: func(t *check.Talk) {
 				got := s.aRun(t).stream
 				if got.In(t); len(got.Events) == 0 || got.Events[0].Name != "metadata" || check.At(got.Events[0].Data, "run_id") == nil {
-					t.Fail("the events are %v, and the first has no run_id", got.Names())
+					t.Fail("the events are %v, but the first has no run_id", got.Names())
 				}
 			}},
-		{ID: "langgraph.runs.stream.modes", Level: check.Must, Says: "A stream has the modes that were asked for, and no other.", Cites: langGraphDoc.At("RunsClient.stream, streamMode; types ValuesStreamEvent and UpdatesStreamEvent"), Run: s.modes},
+		{ID: "langgraph.runs.stream.modes", Level: check.Must, Says: "A stream has the requested modes and no others.", Cites: langGraphDoc.At("RunsClient.stream, streamMode; types ValuesStreamEvent and UpdatesStreamEvent"), Run: s.modes},
 		{ID: "langgraph.runs.stream.values", Level: check.Must, Says: "The last values of a stream are those of the thread's state.", Cites: langGraphDoc.At("RunsClient.stream; ThreadsClient.getState"), Run: s.lastValues},
-		{ID: "langgraph.runs.stream.location", Level: check.Must, Says: "The answer to a new run names it in Content-Location.", Cites: langGraphDoc.At("RunsClient.stream, onRunCreated"),
+		{ID: "langgraph.runs.stream.location", Level: check.Must, Says: "The response to a new run has its path in Content-Location.", Cites: langGraphDoc.At("RunsClient.stream, onRunCreated"),
 			Run: func(t *check.Talk) {
 				r := s.aRun(t)
 				if r.stream.In(t); t.Over() {
@@ -72,12 +72,12 @@ func (s *langGraph) modes(t *check.Talk) {
 	got.In(t)
 	for _, mode := range []string{"values", "updates"} {
 		if _, ok := got.First(mode); !ok {
-			t.Fail("there is no event named %s; there are %v", mode, got.Names())
+			t.Fail("there is no event named %s, only %v", mode, got.Names())
 		}
 	}
 	for _, name := range got.Names() {
 		if !slices.Contains([]string{"metadata", "values", "updates", "error", "end", "feedback"}, name) {
-			t.Fail("an event is named %q, which was not asked for", name)
+			t.Fail("there is an event named %q, which was not requested", name)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (s *langGraph) lastValues(t *check.Talk) {
 	}
 	kept := t.Get(r.thread + "/state").Is(http.StatusOK).List("values.messages")
 	if len(kept) != len(streamed) {
-		t.Fail("the stream's last values have %d messages, and the state %d", len(streamed), len(kept))
+		t.Fail("the stream's last values have %d messages, but the state has %d", len(streamed), len(kept))
 	}
 	for i := range min(len(kept), len(streamed)) {
 		if check.At(kept[i], "id") != check.At(streamed[i], "id") {
@@ -114,34 +114,34 @@ func (s *langGraph) background(t *check.Talk) (thread, run string) {
 
 func (s *langGraph) runChecks() []check.Check {
 	return []check.Check{
-		{ID: "langgraph.runs.wait", Level: check.Must, Says: "A run is waited for, and its values are answered as an object.", Cites: langGraphDoc.At("RunsClient.wait"),
+		{ID: "langgraph.runs.wait", Level: check.Must, Says: "Waiting for a run returns its values as an object.", Cites: langGraphDoc.At("RunsClient.wait"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				t.Post("/threads/"+s.makeThread(t).ID("thread_id")+"/runs/wait", s.body(t)).Is(http.StatusOK).Fits(check.AnObject)
 			}},
-		{ID: "langgraph.runs.wait.stateless", Level: check.Must, Says: "A run without a thread is waited for.", Cites: langGraphDoc.At("RunsClient.wait, threadId null"),
+		{ID: "langgraph.runs.wait.stateless", Level: check.Must, Says: "A run without a thread can be waited for.", Cites: langGraphDoc.At("RunsClient.wait, threadId null"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				t.Post("/runs/wait", s.body(t)).Is(http.StatusOK).Fits(check.AnObject)
 			}},
-		{ID: "langgraph.runs.create", Level: check.Must, Says: "A run is made in the background, found, joined and listed.", Cites: langGraphDoc.At("RunsClient.create, get, join and list; type Run"), Run: s.life},
-		{ID: "langgraph.runs.get.unknown", Level: check.Should, Says: "An unknown run is refused.", Cites: langGraphDoc.At("RunsClient.get"),
+		{ID: "langgraph.runs.create", Level: check.Must, Says: "A background run can be created, fetched, joined and listed.", Cites: langGraphDoc.At("RunsClient.create, get, join and list; type Run"), Run: s.life},
+		{ID: "langgraph.runs.get.unknown", Level: check.Should, Says: "Fetching an unknown run is refused.", Cites: langGraphDoc.At("RunsClient.get"),
 			Run: func(t *check.Talk) { t.Get(s.aRun(t).thread + "/runs/" + newID()).Refused() }},
-		{ID: "langgraph.runs.thread.unknown", Level: check.Should, Says: "A run on an unknown thread is refused.", Cites: langGraphDoc.At("RunsClient.create; type RunsInvokePayload, ifNotExists"),
+		{ID: "langgraph.runs.thread.unknown", Level: check.Should, Says: "Creating a run on an unknown thread is refused.", Cites: langGraphDoc.At("RunsClient.create; type RunsInvokePayload, ifNotExists"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				body := s.body(t)
 				body["if_not_exists"] = "reject"
 				t.Post("/threads/"+newID()+"/runs", body).Refused()
 			}},
-		{ID: "langgraph.runs.assistant.unknown", Level: check.Should, Says: "A run of an unknown assistant is refused.", Cites: langGraphDoc.At("RunsClient.create, assistantId"),
+		{ID: "langgraph.runs.assistant.unknown", Level: check.Should, Says: "Creating a run of an unknown assistant is refused.", Cites: langGraphDoc.At("RunsClient.create, assistantId"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				body := s.body(t)
 				body["assistant_id"] = newID()
 				t.Post("/threads/"+s.makeThread(t).ID("thread_id")+"/runs", body).Refused()
 			}},
-		{ID: "langgraph.runs.cancel", Level: check.Must, Says: "A run is cancelled, and is then at its end.", Cites: langGraphDoc.At("RunsClient.cancel"),
+		{ID: "langgraph.runs.cancel", Level: check.Must, Says: "A cancelled run has ended.", Cites: langGraphDoc.At("RunsClient.cancel"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				_, run := s.background(t)
@@ -154,7 +154,7 @@ func (s *langGraph) runChecks() []check.Check {
 					t.Fail("the status is %s", status)
 				}
 			}},
-		{ID: "langgraph.runs.delete", Level: check.Must, Says: "A deleted run is unknown.", Cites: langGraphDoc.At("RunsClient.delete"),
+		{ID: "langgraph.runs.delete", Level: check.Must, Says: "A deleted run can no longer be fetched.", Cites: langGraphDoc.At("RunsClient.delete"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				_, run := s.background(t)
@@ -162,7 +162,7 @@ func (s *langGraph) runChecks() []check.Check {
 				t.Delete(run).Is(http.StatusOK, http.StatusNoContent)
 				t.Get(run).Refused()
 			}},
-		{ID: "langgraph.runs.join.stream", Level: check.Must, Says: "The stream of a run that has ended is answered, and ends.", Cites: langGraphDoc.At("RunsClient.joinStream"),
+		{ID: "langgraph.runs.join.stream", Level: check.Must, Says: "Streaming a finished run succeeds, and the stream ends.", Cites: langGraphDoc.At("RunsClient.joinStream"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				_, run := s.background(t)
@@ -178,7 +178,7 @@ func (s *langGraph) life(t *check.Talk) {
 	t.Get(run).Is(http.StatusOK).Fits(lgRun)
 	t.Get(run + "/join").Is(http.StatusOK)
 	if status := t.Get(run).Is(http.StatusOK).Text("status"); (status == "pending" || status == "running") && !t.Over() {
-		t.Fail("the run was joined, and its status is %s", status)
+		t.Fail("the run was joined, but its status is %s", status)
 	}
 	a := t.Get(thread + "/runs").Is(http.StatusOK).Fits(check.List(lgRun))
 	if !t.Over() && !check.Holds(a.List(""), "run_id", run[len(thread+"/runs/"):]) {

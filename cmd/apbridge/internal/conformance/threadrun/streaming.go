@@ -13,13 +13,13 @@ const streamingDoc check.Document = "Agent Streaming Protocol 0.0.13 (CDDL)"
 // Streaming returns the checks of commands and event streams over HTTP, without WebSockets.
 //
 // Servers speak the protocol in two forms: the document's, and that of LangGraph's SDKs, with another path and names
-// with underscores. Checks of names and of the path demand the document's form. All others accept both.
+// with underscores. Checks of names and of the path require the document's form. All others accept both.
 func Streaming() check.Suite {
 	return check.Suite{Name: "streaming", Title: "Agent Streaming Protocol 0.0.13", Speaks: speaksStreaming, Begin: beginStreaming}
 }
 
-// speaksStreaming requests the tree of an unknown thread: only a server that speaks the protocol answers in its
-// envelope, if only with an error.
+// speaksStreaming requests the tree of an unknown thread. Only a server that speaks the protocol responds in its
+// envelope, even if the response is an error.
 func speaksStreaming(t *check.Talk) bool {
 	a := t.Post("/threads/"+uuid.NewString()+"/commands", map[string]any{"id": 1, "method": "agent.getTree", "params": map[string]any{}})
 	kind := a.Text("type")
@@ -38,7 +38,7 @@ func beginStreaming() []check.Check {
 	return slices.Concat(s.commandChecks(), s.eventChecks(), s.messageChecks(), s.filterChecks(), s.stateChecks())
 }
 
-// startedRun is a run that a command has started.
+// startedRun is a run that was started by a command.
 type startedRun struct {
 	thread  string // its path
 	spelled string // why the document's spelling of run.start was refused; "" if it was accepted
@@ -69,7 +69,7 @@ func (s *streaming) start(t *check.Talk) startedRun {
 	if !t.Over() && (r.started.Status != http.StatusOK || r.started.Text("type") == "error") {
 		r.refused, r.spelled = r.started, r.started.Text("message")
 		if r.spelled == "" {
-			r.spelled = "it was refused"
+			r.spelled = "the command was refused"
 		}
 		r.started = t.Post(command(r.thread, "run.start", map[string]any{"assistant_id": agent, "input": input}))
 	}
@@ -113,7 +113,7 @@ func ended(e check.Event) bool {
 
 func (s *streaming) aRun(t *check.Talk) startedRun { return s.run.Need(t, "run", s.start) }
 
-// agent returns the agent of the command line, or the first that the server lists in either dialect.
+// agent returns the agent named on the command line, or the first agent that the server lists in either dialect.
 func (s *streaming) agent(t *check.Talk) string {
 	if t.Agent() != "" {
 		return t.Agent()
@@ -128,7 +128,7 @@ func (s *streaming) agent(t *check.Talk) string {
 			return id
 		}
 	}
-	t.Skip("the server lists no agent, and --agent names none")
+	t.Skip("the server lists no agents, and --agent is not set")
 	return ""
 }
 

@@ -10,42 +10,42 @@ func (s *streaming) commandChecks() []check.Check {
 	return []check.Check{
 		{ID: "streaming.run.start", Level: check.Must, Says: "The command run.start starts a run.", Cites: streamingDoc.At("4a. Run Module, run.start; 3. Top-Level Message Framing, CommandResponse"),
 			Run: func(t *check.Talk) { s.run.Own(t, s.start) }},
-		{ID: "streaming.run.start.names", Level: check.Must, Says: "run.start takes the document's names, assistantId and input.", Cites: streamingDoc.At("4a. Run Module, RunStartParams"),
+		{ID: "streaming.run.start.names", Level: check.Must, Says: "run.start accepts the document's names, assistantId and input.", Cites: streamingDoc.At("4a. Run Module, RunStartParams"),
 			Run: func(t *check.Talk) {
 				if r := s.aRun(t); r.spelled != "" {
 					r.refused.In(t)
-					t.Fail("with assistantId: %s; with assistant_id it was taken", r.spelled)
+					t.Fail("with assistantId: %s; with assistant_id it was accepted", r.spelled)
 				}
 			}},
 		{ID: "streaming.run.start.id", Level: check.May, Says: "The result of run.start has a runId.", Cites: streamingDoc.At("4a. Run Module, RunResult"),
 			Run: func(t *check.Talk) {
 				if a := s.aRun(t).started.In(t); either(a.At("result"), "runId", "run_id") == nil && !t.Over() {
-					t.Fail("the result has none")
+					t.Fail("the result has no runId")
 				}
 			}},
 		{ID: "streaming.command.id", Level: check.Must, Says: "A response has the id of its command.", Cites: streamingDoc.At("3. Top-Level Message Framing, CommandResponse, id"),
 			Run: func(t *check.Talk) {
 				if a := s.aRun(t).started.In(t); a.At("id") != 7.0 && !t.Over() {
-					t.Fail("the command has the id 7 and the response %v", a.At("id"))
+					t.Fail("the command has the id 7 but the response has %v", a.At("id"))
 				}
 			}},
-		{ID: "streaming.thread", Level: check.Must, Says: "run.start makes the thread that its path names.", Cites: streamingDoc.At("4. Thread-Centric Model"),
+		{ID: "streaming.thread", Level: check.Must, Says: "run.start creates the thread in its path.", Cites: streamingDoc.At("4. Thread-Centric Model"),
 			Run: func(t *check.Talk) { t.Get(s.aRun(t).thread).Is(http.StatusOK) }},
-		{ID: "streaming.command.unknown", Level: check.Must, Says: "An unknown command is answered with an ErrorResponse.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorResponse and ErrorCode"),
+		{ID: "streaming.command.unknown", Level: check.Must, Says: "An unknown command returns an ErrorResponse.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorResponse and ErrorCode"),
 			Run: func(t *check.Talk) { s.unknown.Own(t, s.noSuchCommand) }},
-		{ID: "streaming.command.unknown.code", Level: check.Should, Says: "The error of an unknown command is unknown_command.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode"),
+		{ID: "streaming.command.unknown.code", Level: check.Should, Says: "The error code of an unknown command is unknown_command.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode"),
 			Run: func(t *check.Talk) {
 				s.unknown.Need(t, "error", s.noSuchCommand).In(t).Fits(failure("unknown_command"))
 			}},
-		{ID: "streaming.command.invalid", Level: check.Must, Says: "run.start without parameters is answered with an ErrorResponse.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorResponse and ErrorCode; 4a. Run Module, RunStartParams"),
+		{ID: "streaming.command.invalid", Level: check.Must, Says: "run.start without parameters returns an ErrorResponse.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorResponse and ErrorCode; 4a. Run Module, RunStartParams"),
 			Run: func(t *check.Talk) { s.empty.Own(t, s.emptyStart) }},
-		{ID: "streaming.command.invalid.code", Level: check.Should, Says: "The error of run.start without parameters is invalid_argument.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode"),
+		{ID: "streaming.command.invalid.code", Level: check.Should, Says: "The error code of run.start without parameters is invalid_argument.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode"),
 			Run: func(t *check.Talk) { s.empty.Need(t, "error", s.emptyStart).In(t).Fits(failure("invalid_argument")) }},
-		{ID: "streaming.command.malformed", Level: check.Must, Says: "A command without a method is refused with 422.", Cites: agentProtocolDoc.At("send_thread_streaming_command, 422; schema StreamingCommand, required"),
+		{ID: "streaming.command.malformed", Level: check.Must, Says: "A command without a method returns 422.", Cites: agentProtocolDoc.At("send_thread_streaming_command, 422; schema StreamingCommand, required"),
 			Run: func(t *check.Talk) {
 				t.Post(s.aRun(t).thread+"/commands", map[string]any{"id": 8}).Is(http.StatusUnprocessableEntity)
 			}},
-		{ID: "streaming.input.unknown", Level: check.Should, Says: "An answer to a question that is not open is answered with the error no_such_interrupt.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode; 10. Input Module, input.respond"),
+		{ID: "streaming.input.unknown", Level: check.Should, Says: "Answering a question that is not open returns the error code no_such_interrupt.", Cites: streamingDoc.At("3. Top-Level Message Framing, ErrorCode; 10. Input Module, input.respond"),
 			Run: func(t *check.Talk) {
 				r := s.aRun(t)
 				params := map[string]any{"namespace": []any{}, "response": "yes"}
@@ -99,7 +99,7 @@ func (s *streaming) stateChecks() []check.Check {
 func (s *streaming) ask(t *check.Talk, method string, params map[string]any, result check.Shape) {
 	a := t.Post(command(s.aRun(t).thread, method, params))
 	if a.Text("error") == "not_supported" {
-		t.Skip("the server says that it does not support %s", method)
+		t.Skip("the server reports that it does not support %s", method)
 	}
 	a.Is(http.StatusOK).Fits(check.Object(check.Members{"type": check.OneOf("success"), "result": result}, nil))
 }

@@ -25,10 +25,10 @@ func (s *streaming) eventChecks() []check.Check {
 	return []check.Check{
 		{ID: "streaming.events", Level: check.Must, Says: "The events of a thread are streamed as server-sent events.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest"),
 			Run: func(t *check.Talk) { s.heard.Own(t, s.follow) }},
-		{ID: "streaming.events.path", Level: check.Must, Says: "The events are at the document's path, /threads/:thread_id/stream.", Cites: streamingDoc.At("4. Thread-Centric Model, Transport endpoints"),
+		{ID: "streaming.events.path", Level: check.Must, Says: "The event stream is at the document's path, /threads/:thread_id/stream.", Cites: streamingDoc.At("4. Thread-Centric Model, Transport endpoints"),
 			Run: func(t *check.Talk) {
 				if h := s.hear(t); !t.Over() && h.path != s.aRun(t).thread+"/stream" {
-					t.Fail("they are at %s", h.path)
+					t.Fail("the stream is at %s", h.path)
 				}
 			}},
 		{ID: "streaming.events.shape", Level: check.Must, Says: "The data of each event is an Event.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event; 7. to 11., params"),
@@ -39,23 +39,23 @@ func (s *streaming) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.events.seq", Level: check.Must, Says: "seq rises from one event to the next.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, seq"),
+		{ID: "streaming.events.seq", Level: check.Must, Says: "seq increases from each event to the next.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, seq"),
 			Run: func(t *check.Talk) {
 				last := -1.0
 				for i, e := range s.events(t) {
 					if n, ok := check.At(e.Data, "seq").(float64); ok && n <= last {
-						t.Fail("event %d has the seq %v after %v", i+1, n, last)
+						t.Fail("event %d has the seq %v, after %v", i+1, n, last)
 					} else if ok {
 						last = n
 					}
 				}
 			}},
 		{ID: "streaming.events.id", Level: check.Must, Says: "The eventId of an event is the id of its frame.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId"), Run: s.ids},
-		{ID: "streaming.events.names", Level: check.Must, Says: "Events have the document's name for their id, eventId.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId"),
+		{ID: "streaming.events.names", Level: check.Must, Says: "Events use the document's name for their id, eventId.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId"),
 			Run: func(t *check.Talk) {
 				for i, e := range s.events(t) {
 					if check.At(e.Data, "eventId") == nil && check.At(e.Data, "event_id") != nil {
-						t.Fail("event %d has an event_id instead", i+1)
+						t.Fail("event %d has event_id instead", i+1)
 					}
 				}
 			}},
@@ -70,7 +70,7 @@ func (s *streaming) eventChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.values", Level: check.Must, Says: "The channel values has snapshots of the state.", Cites: streamingDoc.At("5. Channels, values"),
+		{ID: "streaming.values", Level: check.Must, Says: "The channel values contains snapshots of the state.", Cites: streamingDoc.At("5. Channels, values"),
 			Run: func(t *check.Talk) {
 				found := false
 				for _, e := range s.events(t) {
@@ -99,17 +99,17 @@ func (s *streaming) ids(t *check.Talk) {
 
 func (s *streaming) filterChecks() []check.Check {
 	return []check.Check{
-		{ID: "streaming.filter", Level: check.Must, Says: "A stream has the channels that were asked for, and no other.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest, channels"),
+		{ID: "streaming.filter", Level: check.Must, Says: "A stream has the requested channels and no others.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest, channels"),
 			Run: func(t *check.Talk) {
 				for _, e := range t.Stream(listen(s.hear(t).path, `{"channels":["lifecycle"],"since":0}`), ended).Events {
 					if method := check.At(e.Data, "method"); method != "lifecycle" {
-						t.Fail("channels lifecycle: there is an event of the method %v", method)
+						t.Fail("channels lifecycle: there is an event with the method %v", method)
 					}
 				}
 			}},
 		{ID: "streaming.since", Level: check.Must, Says: "A stream with since begins after that seq.", Cites: streamingDoc.At("6. Subscription & Event Streaming, EventStreamRequest, since"), Run: s.since},
-		{ID: "streaming.replay", Level: check.Should, Says: "Events have the same ids when they are read again.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId, for reconnection"), Run: s.replay},
-		{ID: "streaming.events.invalid", Level: check.Must, Says: "A stream without channels is refused with 422.", Cites: agentProtocolDoc.At("open_thread_sse_stream, 422; schema EventStreamRequest, channels, minItems"),
+		{ID: "streaming.replay", Level: check.Should, Says: "Events keep their ids when they are read again.", Cites: streamingDoc.At("3. Top-Level Message Framing, Event, eventId, for reconnection"), Run: s.replay},
+		{ID: "streaming.events.invalid", Level: check.Must, Says: "A stream without channels returns 422.", Cites: agentProtocolDoc.At("open_thread_sse_stream, 422; schema EventStreamRequest, channels, minItems"),
 			Run: func(t *check.Talk) {
 				t.Opened(listen(s.hear(t).path, `{"channels":[]}`)).Is(http.StatusUnprocessableEntity)
 			}},
@@ -143,7 +143,7 @@ func (s *streaming) replay(t *check.Talk) {
 	again := t.Stream(listen(s.hear(t).path, `{"channels":["values","lifecycle"],"since":0}`), ended)
 	for _, e := range again.Events {
 		if id := fmt.Sprint(either(e.Data, "eventId", "event_id")); !known[id] {
-			t.Fail("an event has the eventId %s, which none had before", id)
+			t.Fail("an event has the eventId %s, which no event had before", id)
 		}
 	}
 }

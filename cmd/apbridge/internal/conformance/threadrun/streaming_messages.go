@@ -9,7 +9,7 @@ import (
 func (s *streaming) messageChecks() []check.Check {
 	section := "8. Messages Module, "
 	return []check.Check{
-		{ID: "streaming.messages.start", Level: check.Must, Says: "A message begins with its role and its id.", Cites: streamingDoc.At(section + "MessageStartData"),
+		{ID: "streaming.messages.start", Level: check.Must, Says: "A message begins with its role and id.", Cites: streamingDoc.At(section + "MessageStartData"),
 			Run: func(t *check.Talk) {
 				shape := check.Object(check.Members{"role": check.OneOf("ai", "human", "system"), "id": check.Text}, nil)
 				for _, m := range s.messages(t) {
@@ -20,8 +20,8 @@ func (s *streaming) messageChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "streaming.messages.order", Level: check.Must, Says: "A message begins, has its blocks one after another, and finishes.", Cites: streamingDoc.At(section + "event lifecycle"), Run: s.order},
-		{ID: "streaming.messages.blocks", Level: check.Must, Says: "A block has an index, and begins and finishes with its content.", Cites: streamingDoc.At(section + "ContentBlockStartData, ContentBlockDeltaData and ContentBlockFinishData"),
+		{ID: "streaming.messages.order", Level: check.Must, Says: "A message starts, sends its blocks one after another, and finishes.", Cites: streamingDoc.At(section + "event lifecycle"), Run: s.order},
+		{ID: "streaming.messages.blocks", Level: check.Must, Says: "A block has an index, starts with its content, and finishes with it.", Cites: streamingDoc.At(section + "ContentBlockStartData, ContentBlockDeltaData and ContentBlockFinishData"),
 			Run: func(t *check.Talk) {
 				content := check.Object(check.Members{"index": check.Integer, "content": check.Object(check.Members{"type": check.Text}, nil)}, nil)
 				delta := check.Object(check.Members{"index": check.Integer, "delta": check.Object(check.Members{"type": check.Text}, nil)}, nil)
@@ -82,13 +82,13 @@ func (s *streaming) order(t *check.Talk) {
 			ok = false
 		}
 		if !ok {
-			t.Fail("there is a %s out of its order", m.word)
+			t.Fail("there is a %s out of order", m.word)
 		}
 		open[m.from] = p
 	}
 	for _, p := range open {
 		if p.message {
-			t.Fail("a message does not finish")
+			t.Fail("a message never finishes")
 		}
 	}
 }

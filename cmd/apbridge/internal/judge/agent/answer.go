@@ -20,7 +20,7 @@ type madeTask struct {
 
 func (t madeTask) id() (string, error) {
 	if t.ID == nil || *t.ID == "" || t.Artifacts == nil {
-		return "", fmt.Errorf("the task that was made has no task_id or no list of artifacts")
+		return "", fmt.Errorf("the new task has no task_id or no list of artifacts")
 	}
 	return *t.ID, nil
 }
@@ -51,7 +51,7 @@ type answeredStep struct {
 func parseStep(raw []byte) (Step, error) {
 	var s answeredStep
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return Step{}, fmt.Errorf("a step is not as it should be: %w", err)
+		return Step{}, fmt.Errorf("the response to a step is invalid: %w", err)
 	}
 	step := Step{Last: s.IsLast, Raw: raw}
 	if s.Output != nil {
@@ -67,12 +67,12 @@ func parseStep(raw []byte) (Step, error) {
 	return step, s.check()
 }
 
-// failure reads additional_output.error, in which a bridge reports a failed run. The protocol has no field for it.
+// failure reads additional_output.error, where a bridge reports a failed run. The protocol has no field for that.
 func failure(raw json.RawMessage) string {
 	var said struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(raw, &said) // another form is the agent's own
+	_ = json.Unmarshal(raw, &said) // another form is specific to the agent
 	return said.Message
 }
 
@@ -99,7 +99,7 @@ type Artifact struct {
 	Folder   *string `json:"relative_path"` // the whole path on some servers
 }
 
-// Path returns the path that the agent has named. It may lead anywhere.
+// Path returns the path reported by the agent. It may point anywhere.
 func (a Artifact) Path() string {
 	if a.Folder == nil {
 		return a.FileName
@@ -110,14 +110,14 @@ func (a Artifact) Path() string {
 	return path.Join(strings.TrimPrefix(*a.Folder, "/"), a.FileName)
 }
 
-// Usage is what an agent reports for a task. nil means unknown.
+// Usage is the usage that an agent reports for a task. nil means unknown.
 type Usage struct {
 	Tokens *int64   `json:"tokens,omitempty"` // input and output
 	Cost   *float64 `json:"cost,omitempty"`   // US dollars
 }
 
-// Add adds the usage in a step's additional_output: AutoGPT's task_total_cost and task_cumulative_cost are sums of the
-// task; usage_metadata (LangChain, UsageMetadata) counts one message.
+// Add adds the usage in a step's additional_output. AutoGPT's task_total_cost and task_cumulative_cost are totals of
+// the task. usage_metadata (LangChain, UsageMetadata) is for one message.
 func (u *Usage) Add(additional json.RawMessage) {
 	var said struct {
 		Total      *float64 `json:"task_total_cost"`
@@ -181,7 +181,7 @@ func (c *Client) Root() string {
 	return root
 }
 
-// Probe lists the tasks, as every v1 server can.
+// Probe lists the tasks, which every v1 server supports.
 func (c *Client) Probe(ctx context.Context) error {
 	var list struct {
 		Tasks []json.RawMessage `json:"tasks"`

@@ -1,6 +1,6 @@
 // Package agent is a client of agents that serve the Agent Protocol v1. Package judge and the command bench use it. It
 // sends the bytes of agbenchmark's client (agbenchmark/agent_api_interface.py over agent_protocol_client 1.1.0, as
-// recorded) and is as strict with responses: a wrong type is an error. It repeats nothing.
+// recorded) and is equally strict with responses: a wrong type is an error. It does not retry.
 package agent
 
 import (
@@ -29,7 +29,7 @@ const (
 // ErrNoAnswer is the error of a request that took longer than Client.Patience.
 var ErrNoAnswer = errors.New("no answer")
 
-// Client calls one agent. Safe for concurrent use.
+// Client calls one agent. It is safe for concurrent use.
 type Client struct {
 	// Base is a result of Address.
 	Base string
@@ -67,8 +67,8 @@ func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	return parseStep(raw)
 }
 
-// Artifacts lists a task's files, and stops after the page that exceeds most. The first request is agbenchmark's, which
-// reads only the first page.
+// Artifacts lists a task's files and stops after the page that exceeds most. The first request is the same as
+// agbenchmark's, which reads only the first page.
 func (c *Client) Artifacts(ctx context.Context, task string, most int) ([]Artifact, error) {
 	all, pages, err := c.page(ctx, c.task(task)+"/artifacts")
 	for n := 2; err == nil && n <= pages && len(all) <= most; n++ {
@@ -121,7 +121,7 @@ func (c *Client) read(ctx context.Context, r request) (raw []byte, err error) {
 	err = c.send(ctx, r, func(body io.Reader) error {
 		raw, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
 		if err == nil && len(raw) > maxAnswer {
-			err = fmt.Errorf("%s %s answered more than %d MiB", r.method, r.address, maxAnswer>>20)
+			err = fmt.Errorf("the response to %s %s exceeds %d MiB", r.method, r.address, maxAnswer>>20)
 		}
 		return err
 	})
@@ -160,7 +160,7 @@ func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error
 	return err
 }
 
-// follower follows redirects without sending the key to another server: net/http drops only headers that it knows.
+// follower follows redirects without sending the key to another server. net/http only drops headers that it knows.
 func (c *Client) follower() *http.Client {
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -191,7 +191,7 @@ type Refused struct {
 }
 
 func (e *Refused) Error() string {
-	return fmt.Sprintf("%s %s answered %d: %s", e.Method, e.Address, e.Status, e.Text)
+	return fmt.Sprintf("%s %s returned %d: %s", e.Method, e.Address, e.Status, e.Text)
 }
 
 // Address returns the URL of a server without the paths of the protocol: http://host:port, or with /agents/NAME for one
@@ -200,9 +200,9 @@ func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("%q is no URL of a server, as http://127.0.0.1:8080 is", text)
+		return "", fmt.Errorf("%q is not the URL of a server, such as http://127.0.0.1:8080", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("%q has more than a host and a path, which would not be sent; a key goes into BENCHMARK_KEY", u.Redacted())
+		return "", fmt.Errorf("%q may have only a host and a path; put a key into BENCHMARK_KEY", u.Redacted())
 	}
 	base := strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
 	for _, tail := range []string{"/tasks", "/agent", "/ap/v1"} {
@@ -211,8 +211,8 @@ func Address(text string) (string, error) {
 	return base, nil
 }
 
-// Agents returns the names of a bridge's agents, each of which is a v1 server below /agents/NAME. It returns none for
-// other servers.
+// Agents returns the names of a bridge's agents. Each is a v1 server below /agents/NAME. It returns none for other
+// servers.
 func (c *Client) Agents(ctx context.Context) (names []string) {
 	var list []struct {
 		ID string `json:"agent_id"`

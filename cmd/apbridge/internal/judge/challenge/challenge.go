@@ -1,6 +1,6 @@
 // Package challenge reads, selects and orders challenges in agbenchmark's format (BuiltinChallengeSpec in
 // agbenchmark/challenges/builtin.py): a data.json next to the folders artifacts_in and custom_python, and a suite.json
-// above it in old versions. Package judge and the command bench use it. Start with Load.
+// above it in old versions. Package judge and the command bench use it. Start reading at Load.
 package challenge
 
 import (
@@ -33,10 +33,10 @@ type Challenge struct {
 
 // Ground defines success.
 type Ground struct {
-	Answer           string   `json:"answer"` // for people and judging models
+	Answer           string   `json:"answer"` // for readers and judging models
 	ShouldContain    []string `json:"should_contain"`
 	ShouldNotContain []string `json:"should_not_contain"`
-	// Files are the judged files: ".txt" means each such file in the root, anything else is one path.
+	// Files are the judged files. ".txt" means each such file in the root; anything else is one path.
 	Files         []string `json:"files"`
 	CaseSensitive *bool    `json:"case_sensitive"` // nil means true
 	Eval          Eval     `json:"eval"`
@@ -55,7 +55,7 @@ type Eval struct {
 	// Scoring and Template define the prompt for a model, only for type llm.
 	Scoring  string `json:"scoring,omitempty"`
 	Template string `json:"template,omitempty"`
-	// Examples show a model how to score. They are a string in agbenchmark and may be any JSON.
+	// Examples show a model how to score. In agbenchmark they are a string; here they may be any JSON.
 	Examples json.RawMessage `json:"examples,omitempty"`
 }
 
@@ -105,6 +105,6 @@ func (c Challenge) Limit() time.Duration {
 	return time.Duration(c.Cutoff) * time.Second
 }
 
-// Canonical returns a name for comparisons: dependencies and command lines may use the prefix "Test", which agbenchmark
+// Canonical returns a name for comparisons. Dependencies and command lines may use the prefix "Test", which agbenchmark
 // adds to names.
 func Canonical(name string) string { return strings.TrimPrefix(strings.TrimSpace(name), "Test") }

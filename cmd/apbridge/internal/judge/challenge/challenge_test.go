@@ -27,21 +27,21 @@ func named(name, more string) string {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for says, bad := range map[string]string{
-		"bad/data.json: line 2 is no JSON":                                         "{\n\"name\":",
-		"bad/data.json: name: is missing":                                          `{}`,
-		"bad/data.json: task: is missing":                                          `{"name":"A"}`,
-		"bad/data.json: cutoff: is negative":                                       named("A", `,"cutoff":-5`),
-		"bad/data.json: cutoff: is a JSON string; a whole number is needed":        named("A", `,"cutoff":"5"`),
-		"bad/data.json: category: is a JSON string; a list of strings is needed":   named("A", `,"category":"x"`),
-		"bad/data.json: ground: is a JSON array; an object is needed":              `{"name":"A","task":"x","ground":[]}`,
-		"bad/data.json: ground.eval.type: is missing":                              `{"name":"A","task":"x","ground":{"files":["x"]}}`,
-		`bad/data.json: ground.eval.type: is "guess"; it is one of file, python`:   `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"guess"}}}`,
-		"bad/data.json: ground.files: is empty":                                    `{"name":"A","task":"x","ground":{"eval":{"type":"file"}}}`,
-		"bad/data.json: ground.files: has an empty name":                           `{"name":"A","task":"x","ground":{"files":[""],"eval":{"type":"file"}}}`,
-		"bad/data.json: ground.case_sensitive: is a JSON string; true or false is": `{"name":"A","task":"x","ground":{"files":["x"],"case_sensitive":"no","eval":{"type":"file"}}}`,
-		"bad/data.json: ground.eval.scoring: is missing; it is one of percentage":  `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"llm","template":"rubric"}}}`,
-		`bad/data.json: ground.eval.template: is "custom"; it is one of rubric`:    `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"llm","scoring":"scale","template":"custom"}}}`,
-		`good/data.json: name: "Good" is taken by bad/data.json`:                   named("Good", ""),
+		"bad/data.json: line 2 is not JSON":                                         "{\n\"name\":",
+		"bad/data.json: name: is missing":                                           `{}`,
+		"bad/data.json: task: is missing":                                           `{"name":"A"}`,
+		"bad/data.json: cutoff: is negative":                                        named("A", `,"cutoff":-5`),
+		"bad/data.json: cutoff: is a JSON string, not a whole number":               named("A", `,"cutoff":"5"`),
+		"bad/data.json: category: is a JSON string, not a list of strings":          named("A", `,"category":"x"`),
+		"bad/data.json: ground: is a JSON array, not an object":                     `{"name":"A","task":"x","ground":[]}`,
+		"bad/data.json: ground.eval.type: is missing":                               `{"name":"A","task":"x","ground":{"files":["x"]}}`,
+		`bad/data.json: ground.eval.type: is "guess"; it is one of file, python`:    `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"guess"}}}`,
+		"bad/data.json: ground.files: is empty":                                     `{"name":"A","task":"x","ground":{"eval":{"type":"file"}}}`,
+		"bad/data.json: ground.files: has an empty name":                            `{"name":"A","task":"x","ground":{"files":[""],"eval":{"type":"file"}}}`,
+		"bad/data.json: ground.case_sensitive: is a JSON string, not true or false": `{"name":"A","task":"x","ground":{"files":["x"],"case_sensitive":"no","eval":{"type":"file"}}}`,
+		"bad/data.json: ground.eval.scoring: is missing; it is one of percentage":   `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"llm","template":"rubric"}}}`,
+		`bad/data.json: ground.eval.template: is "custom"; it is one of rubric`:     `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"llm","scoring":"scale","template":"custom"}}}`,
+		`good/data.json: name: "Good" is already used by bad/data.json`:             named("Good", ""),
 	} {
 		found, err := Load(tree("bad/data.json", bad, "good/data.json", named("Good", "")), "x")
 		list, faults := found.Challenges, found.Faults
@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What agbenchmark leaves out of its own challenges is left out, wherever the loaded root is. Challenges of optional
-// categories run if they are selected.
+// Challenges that agbenchmark leaves out are left out, wherever the loaded root is. Challenges of optional categories
+// run if they are selected.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	below := []string{
@@ -133,7 +133,7 @@ func TestOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"C", "A", "B"}, names(ordered)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(faults) != 2 || faults[0].Error() != "d/data.json: dependencies: go in a circle: D, E, D" {
+	if len(faults) != 2 || faults[0].Error() != "d/data.json: dependencies: are circular: D, E, D" {
 		t.Errorf("%v", faults)
 	}
 }
@@ -157,10 +157,10 @@ func TestSelection(t *testing.T) {
 		{"a name alone", Selection{Only: []string{"B"}, Alone: true}, "B", ""},
 		{"without one", Selection{Skip: []string{"A"}}, "B C", ""},
 		{"skip goes before", Selection{Only: []string{"B"}, Skip: []string{"A"}}, "B", ""},
-		{"nothing left", Selection{Only: []string{"A"}, Skip: []string{"A"}}, "", "no challenge is left; there are A, B, C"},
-		{"an unknown name", Selection{Only: []string{"Z"}}, "", `there is no challenge "Z"; there are A, B, C`},
+		{"nothing left", Selection{Only: []string{"A"}, Skip: []string{"A"}}, "", "no challenges are left; known challenges: A, B, C"},
+		{"an unknown name", Selection{Only: []string{"Z"}}, "", `there is no challenge "Z"; known challenges: A, B, C`},
 		{"an unknown name to skip", Selection{Skip: []string{"Z"}}, "", `there is no challenge "Z"`},
-		{"an unknown category", Selection{Categories: []string{"z"}}, "", `no challenge is of the category "z"; there are x, y`},
+		{"an unknown category", Selection{Categories: []string{"z"}}, "", `there is no category "z"; known categories: x, y`},
 	} {
 		list, err := x.s.From(found.Challenges)
 		if got := strings.Join(names(list), " "); got != x.want || x.error == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), x.error) {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// ErrNone is the error of a folder without a data.json.
+// ErrNone is the error for a folder without a data.json.
 var ErrNone = errors.New("there is no data.json")
 
-// Found is the content of a folder.
+// Found holds the contents of a folder.
 type Found struct {
 	Challenges []Challenge
 	Faults     []Fault
@@ -91,7 +91,7 @@ func (l *loader) markOptional() error {
 func (l *loader) add(at string) {
 	c, err := l.read(at)
 	if err == nil && l.taken[Canonical(c.Name)] != "" {
-		err = &Fault{Field: "name", Text: fmt.Sprintf("%q is taken by %s", c.Name, l.taken[Canonical(c.Name)])}
+		err = &Fault{Field: "name", Text: fmt.Sprintf("%q is already used by %s", c.Name, l.taken[Canonical(c.Name)])}
 	}
 	if err != nil {
 		l.Faults = append(l.Faults, faultOf(at, err))
@@ -127,7 +127,7 @@ func decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return &Fault{Text: fmt.Sprintf("line %d is no JSON: %v", 1+strings.Count(string(raw[:min(int(syntax.Offset), len(raw))]), "\n"), err)}
+		return &Fault{Text: fmt.Sprintf("line %d is not JSON: %v", 1+strings.Count(string(raw[:min(int(syntax.Offset), len(raw))]), "\n"), err)}
 	}
 	return err
 }
@@ -149,8 +149,8 @@ func filesBelow(files fs.FS, root string) ([]File, error) {
 	return list, err
 }
 
-// suite is a suite.json of agbenchmark before October 2023, with common values of the challenges below it. Challenges
-// with same_task shared one run of the agent there. Here each has its own run, with the same verdict.
+// suite is a suite.json of agbenchmark before October 2023, with common values of the challenges below it. In
+// agbenchmark, challenges with same_task shared one run of the agent. Here each has its own run, with the same verdict.
 type suite struct {
 	Task         string   `json:"task"`
 	Cutoff       int      `json:"cutoff"`
@@ -184,7 +184,7 @@ func (l *loader) applySuite(folder string, c *Challenge) error {
 	return nil
 }
 
-// Fault is the error of an invalid file.
+// Fault is the error for an invalid file.
 type Fault struct {
 	File  string `json:"file"`
 	Field string `json:"field,omitempty"` // such as ground.eval.type; "" for the whole file
@@ -210,12 +210,12 @@ func faultOf(file string, err error) Fault {
 	case errors.As(err, &known):
 		return *known
 	case errors.As(err, &kind):
-		return Fault{File: file, Field: kind.Field, Text: fmt.Sprintf("is a JSON %s; %s is needed", kind.Value, wanted(kind.Type))}
+		return Fault{File: file, Field: kind.Field, Text: fmt.Sprintf("is a JSON %s, not %s", kind.Value, wanted(kind.Type))}
 	}
 	return Fault{File: file, Text: err.Error()}
 }
 
-// wanted names a Go type in terms of JSON.
+// wanted returns the JSON name of a Go type.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -240,10 +240,10 @@ func (c Challenge) check() error {
 		field, text string
 	}{
 		{c.Name == "", "name", "is missing"},
-		{c.Task == "", "task", "is missing: it is what the agent is told"},
-		{c.Cutoff < 0, "cutoff", "is negative; it is a number of seconds, and 0 is 60"},
+		{c.Task == "", "task", "is missing; it is the prompt for the agent"},
+		{c.Cutoff < 0, "cutoff", "is negative; it is a number of seconds, and 0 means 60"},
 		{!slices.Contains(kinds, kind), "ground.eval.type", oneOf(kind, kinds)},
-		{len(c.Ground.Files) == 0 && kind != ByPytest, "ground.files", "is empty, so that nothing would be judged; name a file, or an ending as .txt"},
+		{len(c.Ground.Files) == 0 && kind != ByPytest, "ground.files", "is empty, so nothing would be judged; add a file name, or an extension such as .txt"},
 		{slices.Contains(c.Ground.Files, ""), "ground.files", "has an empty name"},
 		{kind == ByModel && !slices.Contains(scorings, c.Ground.Eval.Scoring), "ground.eval.scoring", oneOf(c.Ground.Eval.Scoring, scorings)},
 		{kind == ByModel && !slices.Contains(templates, c.Ground.Eval.Template), "ground.eval.template", oneOf(c.Ground.Eval.Template, templates)},

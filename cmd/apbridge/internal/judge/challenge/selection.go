@@ -15,8 +15,8 @@ type Selection struct {
 	Alone bool
 }
 
-// From returns the selected challenges and their dependencies, in the order of all. An unknown name or category is an
-// error.
+// From returns the selected challenges and their dependencies, in the order of all. It returns an error for an unknown
+// name or category.
 func (s Selection) From(all []Challenge) ([]Challenge, error) {
 	if err := s.check(all); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (s Selection) From(all []Challenge) ([]Challenge, error) {
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(c Challenge) bool { return !wanted[c.Name] || s.skips(c) })
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no challenge is left; there are %s", namesOf(all))
+		return nil, fmt.Errorf("no challenges are left; known challenges: %s", namesOf(all))
 	}
 	return list, nil
 }
@@ -70,13 +70,13 @@ func (s Selection) want(all []Challenge, c Challenge, wanted map[string]bool) {
 func (s Selection) check(all []Challenge) error {
 	for _, name := range slices.Concat(s.Only, s.Skip) {
 		if !slices.ContainsFunc(all, func(c Challenge) bool { return c.isNamed(name) }) {
-			return fmt.Errorf("there is no challenge %q; there are %s", name, namesOf(all))
+			return fmt.Errorf("there is no challenge %q; known challenges: %s", name, namesOf(all))
 		}
 	}
 	known := categoriesOf(all)
 	for _, of := range s.Categories {
 		if !slices.Contains(known, of) {
-			return fmt.Errorf("no challenge is of the category %q; there are %s", of, strings.Join(known, ", "))
+			return fmt.Errorf("there is no category %q; known categories: %s", of, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ type order struct {
 	faults         []Fault
 }
 
-// place appends c after its dependencies. chain are the challenges that wait for it.
+// place appends c after its dependencies. chain has the challenges that depend on c.
 func (o *order) place(c Challenge, chain []string) {
 	for i, name := range chain {
 		if name == c.Name {
@@ -145,7 +145,7 @@ func (o *order) circle(chain []string) {
 		if !o.circular[name] {
 			o.circular[name] = true
 			o.faults = append(o.faults, Fault{File: o.byName[Canonical(name)].Path, Field: "dependencies",
-				Text: fmt.Sprintf("go in a circle: %s, %s", strings.Join(chain, ", "), chain[0])})
+				Text: fmt.Sprintf("are circular: %s, %s", strings.Join(chain, ", "), chain[0])})
 		}
 	}
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package process ends foreign programs together with their children, at the latest when this process ends. The command
-// bench and package judge use it. It reads none of their output.
+// bench and package judge use it. It does not read the output of the programs.
 package process
 
 import (
@@ -20,6 +20,6 @@ func Kill(cmd *exec.Cmd) { signal(cmd, syscall.SIGKILL) }
 
 func signal(cmd *exec.Cmd, s syscall.Signal) {
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, s) // it may have ended already
+		_ = syscall.Kill(-cmd.Process.Pid, s) // it may have exited already
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// guard waits for the end of its input, which the kernel closes when this process ends in any way. Then it kills its
-// process group, including itself. It ignores the signals that ask a group to end.
+// guard waits for the end of its input, which the kernel closes when this process ends for any reason. Then it kills
+// its process group, including itself. It ignores the signals that request termination of the group.
 const guard = `trap "" TERM INT HUP; read -r _; kill -9 0`
 
-// Guard ends a started command of a Group and its children when this process ends, even if it is killed. release kills
-// what is left of the group and must be called when the command has ended or should end. Without a POSIX shell Guard
-// does nothing.
+// Guard ends a command that was started in a Group, and its children, when this process ends, even if it is killed.
+// release kills the rest of the group and must be called when the command has ended or should end. Without a POSIX
+// shell, Guard does nothing.
 func Guard(cmd *exec.Cmd) (release func()) {
 	g := exec.Command("sh", "-c", guard)
 	g.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: cmd.Process.Pid}
@@ -25,7 +25,7 @@ func Guard(cmd *exec.Cmd) (release func()) {
 	return func() { free(g, held) }
 }
 
-// free makes the guard kill the group and waits for it: as long as the guard lives, no other group can get the number.
+// free makes the guard kill the group and waits for it. While the guard is alive, no other group can get its number.
 func free(g *exec.Cmd, held io.Closer) {
 	_ = held.Close()
 	_ = g.Wait() // it kills itself

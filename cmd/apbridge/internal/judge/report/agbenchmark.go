@@ -18,8 +18,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// Types of agbenchmark's report.json (agbenchmark/reports/processing/report_types.py, as filled by SessionReportManager
-// and add_test_result_to_report). Further values are in metadata.
+// Types of agbenchmark's report.json (agbenchmark/reports/processing/report_types.py, filled in by SessionReportManager
+// and add_test_result_to_report). Additional values are in metadata.
 type (
 	agReport struct {
 		Command       string            `json:"command"`
@@ -178,11 +178,11 @@ func Read(path string) (Report, error) {
 	}
 	var in agReport
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return Report{}, fmt.Errorf("%s is no report.json: %w", file, err)
+		return Report{}, fmt.Errorf("%s is not a report.json: %w", file, err)
 	}
 	r := in.report()
 	if len(r.Results) == 0 {
-		return Report{}, fmt.Errorf("%s is no report.json: it has no tests with results, as agbenchmark writes them since 2024", file)
+		return Report{}, fmt.Errorf("%s is not a report.json: it has no tests with results in agbenchmark's format of 2024", file)
 	}
 	return r, nil
 }
@@ -197,7 +197,7 @@ func find(path string) (string, error) {
 	}
 	runs, err := runsIn(path)
 	if err != nil || len(runs) == 0 {
-		return "", errors.Join(err, fmt.Errorf("there is no %s in %s or in a folder of it", reportFile, path))
+		return "", errors.Join(err, fmt.Errorf("there is no %s in %s or its folders", reportFile, path))
 	}
 	return filepath.Join(path, runs[len(runs)-1], reportFile), nil
 }

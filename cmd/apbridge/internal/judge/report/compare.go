@@ -34,7 +34,7 @@ type Difference struct {
 	Text      string
 }
 
-// Tolerance defines what counts as slower and dearer.
+// Tolerance defines when an attempt counts as slower or dearer.
 type Tolerance struct {
 	Time float64 // factor, from 1
 	Cost float64 // factor, from 1; also for tokens
@@ -104,15 +104,15 @@ func dearer(name string, o, n Result, t Tolerance) (list []Difference) {
 	was, is := (Report{Results: []Result{o}}).Usage(), (Report{Results: []Result{n}}).Usage()
 	per := func(sum float64, r Result) float64 { return sum / float64(len(r.Attempts)) }
 	if was.Cost != nil && is.Cost != nil && per(*is.Cost, n) > per(*was.Cost, o)*t.Cost {
-		return []Difference{{name, Dearer, fmt.Sprintf("$%.4g a try, was $%.4g", per(*is.Cost, n), per(*was.Cost, o))}}
+		return []Difference{{name, Dearer, fmt.Sprintf("$%.4g per attempt, was $%.4g", per(*is.Cost, n), per(*was.Cost, o))}}
 	}
 	if was.Tokens != nil && is.Tokens != nil && per(float64(*is.Tokens), n) > per(float64(*was.Tokens), o)*t.Cost {
-		return []Difference{{name, Dearer, fmt.Sprintf("%.0f tokens a try, was %.0f", per(float64(*is.Tokens), n), per(float64(*was.Tokens), o))}}
+		return []Difference{{name, Dearer, fmt.Sprintf("%.0f tokens per attempt, was %.0f", per(float64(*is.Tokens), n), per(float64(*was.Tokens), o))}}
 	}
 	return nil
 }
 
-// WriteDifferences writes differences and pass rates for people.
+// WriteDifferences writes differences and pass rates as text.
 func WriteDifferences(w io.Writer, before, after Report, list []Difference) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, d := range list {

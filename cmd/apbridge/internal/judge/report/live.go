@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// LiveProgress returns a function that shows a line for each running attempt, with its activity and how long that
-// lasts, and leaves a line for each ended one. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a raw
+// LiveProgress returns a function that shows a line for each running attempt, with its activity and the time since it
+// began. It leaves a line for each finished attempt. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a raw
 // terminal. plain makes a text harmless. width returns the current number of columns. After EventEnd nothing more is
 // written.
 func LiveProgress(w io.Writer, plain func(string) string, width func() int) func(Event) {
@@ -135,7 +135,7 @@ func (l *live) draw(lasting string) {
 		b.WriteString(l.fit(fmt.Sprintf("  and %d more", more), l.width()) + "\n")
 		l.drawn++
 	}
-	_, _ = io.WriteString(l.w, b.String()) // the report has all
+	_, _ = io.WriteString(l.w, b.String()) // the report has all of them
 }
 
 // waited returns the time since the last change of a row, from a second on.
@@ -151,7 +151,7 @@ func (l *live) row(r row) string {
 	return l.fit("  "+l.fit(r.name, l.width()/2)+l.waited(r)+": "+r.doing, l.width())
 }
 
-// fit shortens a text to one line of less than room columns, or the next draw would miss lines.
+// fit shortens a text to one line of fewer than room columns. Otherwise the next draw would miss lines.
 func (l *live) fit(text string, room int) string {
 	text = l.plain(oneLine.Replace(text))
 	columns, cut := 0, 0

@@ -96,8 +96,8 @@ func TestLines(t *testing.T) {
 		_, text, _ := strings.Cut(line, "s  ")
 		got = append(got, strings.TrimSpace(text))
 	}
-	want := []string{"x y: tries to make: 1", "A [2]: task t", "A [2]: uploading in.txt", "A [2]: step 1", "A [2]: skipped: no",
-		"stopping: what is there is judged, and the rest skipped; Ctrl-C again ends it at once, without reports"}
+	want := []string{"x y: attempts to make: 1", "A [2]: task t", "A [2]: uploading in.txt", "A [2]: step 1", "A [2]: skipped: no",
+		"stopping: judging the files so far and skipping the rest; press Ctrl-C again to exit at once, without reports"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -13,7 +13,7 @@ func (r Report) Markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# %s\n\n%d passed, %d failed, %d skipped, %d not judged in %.1f s, begun %s.\nPassed: %s.\n",
 		cell(r.Target), s.Passed, s.Failed, s.Skipped, s.NotJudged, s.Seconds, stamp(r.Began), r.Rate())
 	if s.Grader != nil {
-		fmt.Fprintf(&b, "The grader took %d tokens.\n", *s.Grader)
+		fmt.Fprintf(&b, "The grader used %d tokens.\n", *s.Grader)
 	}
 	if len(s.Flaky) > 0 {
 		fmt.Fprintf(&b, "Flaky: %s.\n", cell(strings.Join(s.Flaky, ", ")))
@@ -55,5 +55,5 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 var markup = strings.NewReplacer("\r", " ", "\n", " ", "&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`,
 	"|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`, "[", `\[`, "]", `\]`, "#", `\#`, "!", `\!`)
 
-// cell escapes a text, of which agents write some.
+// cell escapes a text, which may come from an agent.
 func cell(text string) string { return markup.Replace(text) }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// PlainProgress returns a function that writes one line for each event. It ignores errors, since the report has all.
+// PlainProgress returns a function that writes one line for each event. It ignores errors, since the report has
+// everything.
 func PlainProgress(w io.Writer) func(Event) {
 	began := time.Now()
 	return func(e Event) {
@@ -24,16 +25,16 @@ func EventLines(w io.Writer) func(Event) {
 	return func(event Event) { _ = e.Encode(event) }
 }
 
-// line describes an event, or returns "" for one without news for people.
+// line describes an event, or returns "" for an event that is not worth a line.
 func line(e Event) string {
 	name := label(e)
 	switch e.Kind {
 	case EventBegin:
-		return fmt.Sprintf("%s: tries to make: %d", e.Target, e.Of)
+		return fmt.Sprintf("%s: attempts to make: %d", e.Target, e.Of)
 	case EventFault:
-		return "no challenge: " + e.Fault.Error()
+		return "invalid challenge: " + e.Fault.Error()
 	case EventStop:
-		return "stopping: what is there is judged, and the rest skipped; Ctrl-C again ends it at once, without reports"
+		return "stopping: judging the files so far and skipping the rest; press Ctrl-C again to exit at once, without reports"
 	case EventTask:
 		return name + ": task " + e.Text
 	case EventUpload:

@@ -1,6 +1,6 @@
-// Package report holds the results of challenges. It writes them for people, for agbenchmark's tools, for CI servers
-// and for programs, shows them while challenges run, and compares two reports. The command bench and package judge use
-// it. Start with Report and Event.
+// Package report holds the results of challenges. It writes them as text and in the formats of agbenchmark's tools, CI
+// servers and other programs. It shows progress while challenges run, and compares two reports. The command bench and
+// package judge use it. Start reading at Report and Event.
 package report
 
 import (
@@ -20,7 +20,7 @@ const (
 	Passed    Status = "passed"
 	Failed    Status = "failed"
 	Skipped   Status = "skipped"    // not made, or stopped
-	NotJudged Status = "not judged" // made, but there was nothing to judge it
+	NotJudged Status = "not judged" // made, but could not be judged
 )
 
 // Attempt is one attempt at a challenge.
@@ -110,7 +110,7 @@ func (r Report) Flaky() (names []string) {
 	return names
 }
 
-// Usage sums up the reported usage.
+// Usage returns the total reported usage.
 func (r Report) Usage() (sum agent.Usage) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -120,7 +120,7 @@ func (r Report) Usage() (sum agent.Usage) {
 	return sum
 }
 
-// GraderTokens sums up the tokens of the judging model. nil means unknown.
+// GraderTokens returns the total number of tokens of the judging model. nil means unknown.
 func (r Report) GraderTokens() (sum *int64) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -130,7 +130,7 @@ func (r Report) GraderTokens() (sum *int64) {
 	return sum
 }
 
-// plus adds two numbers, of which nil is unknown.
+// plus adds two numbers. nil means unknown.
 func plus[N int64 | float64](a, b *N) *N {
 	switch {
 	case a == nil:
@@ -178,7 +178,7 @@ type Event struct {
 	Summary   *Summary         `json:"summary,omitempty"`
 }
 
-// Summary sums up a report.
+// Summary summarizes a report.
 type Summary struct {
 	Passed      int      `json:"passed"`
 	Failed      int      `json:"failed"`

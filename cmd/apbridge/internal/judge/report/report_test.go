@@ -117,7 +117,7 @@ func TestRead(t *testing.T) {
 		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(at); err == nil || !strings.Contains(err.Error(), "is no report.json") {
+		if _, err := Read(at); err == nil || !strings.Contains(err.Error(), "is not a report.json") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -173,15 +173,15 @@ Left       basic       skipped        0      0.0      -       -      depends on 
 Open       basic       not judged     0      0.0      -       -      a model
 
 Bad failed: check.py: it failed: ValueError: <no> | "1"
-  the agent's last words: I am done
-  what the program wrote:
+  the agent's last output: I am done
+  output of the program:
     Traceback
     ValueError: no
   thread: http://b/threads/t
 
-Flaky, try 2, failed: check.py: it failed: ValueError: <no> | "1"
-  the agent's last words: I am done
-  what the program wrote:
+Flaky, attempt 2, failed: check.py: it failed: ValueError: <no> | "1"
+  the agent's last output: I am done
+  output of the program:
     Traceback
     ValueError: no
   thread: http://b/threads/t
@@ -341,7 +341,7 @@ func TestCompare(t *testing.T) {
 		`broken A: failed, was passed: check.py: it failed: ValueError: <no> | "1"`, `broken L: 1 of 2 passed, was 2 of 2 passed: check.py: it failed: ValueError: <no> | "1"`,
 		"fixed B: passed, was failed", `flaky K: 1 of 2 passed, was 1 of 2 passed: check.py: it failed: ValueError: <no> | "1"`,
 		"not judged C: skipped, was passed: depends on X", "not judged O: failed, was not judged: check.py: it failed: ValueError: <no> | \"1\"",
-		"slower D: 2.4 s, was 1.0 s", "dearer G: $1.3 a try, was $1", "dearer I: 130 tokens a try, was 100", "new M: passed", "gone N: was passed",
+		"slower D: 2.4 s, was 1.0 s", "dearer G: $1.3 per attempt, was $1", "dearer I: 130 tokens per attempt, was 100", "new M: passed", "gone N: was passed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes the report for people: a line for each challenge, details of failures, and the sum.
+// Table writes the report as text: a line for each challenge, details of failures, and totals.
 func (r Report) Table(w io.Writer) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -110,7 +110,7 @@ func (r Result) label(a Attempt) string {
 	if len(r.Attempts) == 1 {
 		return r.Challenge.Name
 	}
-	return fmt.Sprintf("%s, try %d,", r.Challenge.Name, a.Number)
+	return fmt.Sprintf("%s, attempt %d,", r.Challenge.Name, a.Number)
 }
 
 // mostExcerpts bounds the judged files whose first lines are shown.
@@ -124,7 +124,7 @@ func (a Attempt) facts() (list []fact) {
 			list = append(list, fact{name, text})
 		}
 	}
-	add("the agent's last words", a.LastWords)
+	add("the agent's last output", a.LastWords)
 	if a.Output == "" {
 		for i, f := range a.Files {
 			if i == mostExcerpts {
@@ -136,7 +136,7 @@ func (a Attempt) facts() (list []fact) {
 			}
 		}
 	}
-	add("what the program wrote", a.Output)
+	add("output of the program", a.Output)
 	if a.Thread == "" {
 		add("task", a.TaskID)
 	}
@@ -161,13 +161,13 @@ func (r Report) sum(w *strings.Builder) {
 		fmt.Fprintf(w, ", $%.4g", *s.Cost)
 	}
 	if s.Grader != nil {
-		fmt.Fprintf(w, "; the grader took %d tokens", *s.Grader)
+		fmt.Fprintf(w, "; the grader used %d tokens", *s.Grader)
 	}
 	fmt.Fprintf(w, "\npassed: %s\n", r.Rate())
 	if len(s.Flaky) > 0 {
 		fmt.Fprintf(w, "flaky: %s\n", strings.Join(s.Flaky, ", "))
 	}
 	if s.Interrupted {
-		fmt.Fprintln(w, "It was stopped before its end.")
+		fmt.Fprintln(w, "Stopped before the end.")
 	}
 }

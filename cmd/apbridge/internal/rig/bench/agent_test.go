@@ -10,25 +10,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// benchSteps is how many steps a task of the instant agent takes.
+// benchSteps is the number of steps of a task of the instant agent.
 const benchSteps = 3
 
-// benchPace is how long a step of the paced agent takes: a call of a quick model.
+// benchPace is the duration of a step of the paced agent, like a call of a fast model.
 const benchPace = 20 * time.Millisecond
 
-// instantAgent is a task/step agent whose steps take no time, or just a pause. It does what any agent has to: it reads
-// and writes JSON and keeps its tasks, so that what is measured of a call to it is the call and its handling, not a
-// fixed text.
+// instantAgent is a task/step agent whose steps take no time, or only a pause. Like any agent, it reads and writes JSON
+// and keeps its tasks, so that measured calls include realistic handling instead of a fixed text.
 type instantAgent struct {
 	steps  int
 	pause  time.Duration
 	output func(n int) string
 
 	mu    sync.Mutex
-	tasks map[string]*instantTask // ended tasks are forgotten
+	tasks map[string]*instantTask // finished tasks are removed
 }
 
-// The wire of Agent Protocol v1, schemas Task and Step.
+// JSON of Agent Protocol v1, schemas Task and Step.
 type (
 	instantTask struct {
 		ID         string         `json:"task_id"`
@@ -113,7 +112,7 @@ func (a *instantAgent) step(w http.ResponseWriter, id string, asked instantReque
 	})
 }
 
-// count is the number of the task's next step, from 1; 0: there is no such task.
+// count returns the number of the task's next step, from 1. It returns 0 if there is no such task.
 func (a *instantAgent) count(id string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,22 +14,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestBench measures the bridge and prints the result beside its floors and goals. It is no check: it fails only when
-// runs fail. "make bench" sets APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names with commas
-// between; APBRIDGE_BENCH_JSON names a file for the numbers. APBRIDGE_BENCH_BINARY names a binary to measure instead of
-// building one, and APBRIDGE_BENCH_BESIDE a second one, which is measured beside it and not judged.
+// TestBench measures the bridge and prints the results with their floors and goals. It only fails if runs fail. "make
+// bench" sets APBRIDGE_BENCH. APBRIDGE_BENCH_ROWS selects measurements by comma-separated names, and
+// APBRIDGE_BENCH_JSON names a file for the numbers. APBRIDGE_BENCH_BINARY names a binary to measure instead of building
+// one, and APBRIDGE_BENCH_BESIDE a second one to measure in the same rounds without judging it.
 //
-// Where a ratio is printed, the ways of working that it compares alternate within one round, so that whatever else the
-// machine does hits all of them: direct (a client drives the agent), hop (the same through a bare reverse proxy), flush
-// (the disk alone) and the bridge, as it is by default, with synchronous normal and, where APBRIDGE_TEST_POSTGRES is
-// set, over PostgreSQL. Ratios are taken within a round; the median of the rounds counts. The clients share this
-// process; agents, proxy and bridge are processes of their own.
+// For ratios, the compared setups alternate within a round, so that other load on the machine affects all of them:
+// direct (a client drives the agent), hop (the same through a bare reverse proxy), flush (only the disk) and the
+// bridge. The bridge runs with defaults, with synchronous normal and, if APBRIDGE_TEST_POSTGRES is set, over
+// PostgreSQL. Ratios are computed within a round, and the median of the rounds counts. The clients share this process.
+// Agents, proxy and bridge are separate processes.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
 		t.Skip("a measurement of some minutes; run it with: make bench")
 	}
 	b := newBench(t)
-	defer b.table.print(os.Stdout) // what was measured, also where something then fails
+	defer b.table.print(os.Stdout) // print the measurements even if something fails later
 	for _, m := range b.chosen(t) {
 		begin := time.Now()
 		m.measure(t)
@@ -57,7 +57,7 @@ const (
 	benchBeside   = "beside"
 )
 
-// version is a binary that is measured, and its bridge in the default configuration.
+// version is a measured binary with its bridge in the default configuration.
 type version struct {
 	name, binary string
 	bridge       *rig.Process
@@ -65,7 +65,7 @@ type version struct {
 
 type bench struct {
 	peers    benchPeers
-	versions []version    // the measured one, and the one beside it if there is one
+	versions []version    // the measured one, then the second one if there is one
 	full     *rig.Process // of the measured version, as it is by default
 	flushed  string       // the folder of its database
 	normal   *rig.Process // without a flush for each commit
@@ -90,7 +90,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// measurement is a part of the benchmark that can be made by itself.
+// measurement is a part of the benchmark that can run on its own.
 type measurement struct {
 	name    string
 	measure func(*testing.T)
@@ -104,7 +104,7 @@ func (b *bench) measurements() []measurement {
 	}
 }
 
-// chosen are the measurements that APBRIDGE_BENCH_ROWS names; all without it.
+// chosen returns the measurements named by APBRIDGE_BENCH_ROWS, or all.
 func (b *bench) chosen(t *testing.T) []measurement {
 	all := b.measurements()
 	names := strings.FieldsFunc(os.Getenv("APBRIDGE_BENCH_ROWS"), func(r rune) bool { return r == ',' || r == ' ' })
@@ -122,7 +122,7 @@ func (b *bench) chosen(t *testing.T) []measurement {
 	return list
 }
 
-// way is one of the compared ways of working.
+// way is one of the compared setups.
 type way struct {
 	name    string
 	work    benchRun
@@ -130,7 +130,7 @@ type way struct {
 	clients int          // 0: as many as are compared
 }
 
-// compare lets the ways alternate and gives their samples, round by round.
+// compare alternates between the setups and returns their samples by round.
 func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *comparison {
 	t.Helper()
 	c := &comparison{what: what, samples: map[string][]benchSample{}, cpu: map[string][]time.Duration{}}
@@ -160,7 +160,7 @@ func (b *bench) compare(t *testing.T, what string, clients int, ways ...way) *co
 	return c
 }
 
-// each is a value of the measured binary and of the one beside it.
+// each holds the values of the measured binary and of the second one.
 func (b *bench) each(value func(name string) float64) (m measured) {
 	m.value = value(benchMeasured)
 	if len(b.versions) > 1 {
@@ -181,7 +181,7 @@ func (b *bench) through(work func(base string) benchRun, ways ...way) []way {
 	return ways
 }
 
-// overPostgres adds the same work over PostgreSQL, where there is a server.
+// overPostgres adds the same work over PostgreSQL if there is a server.
 func (b *bench) overPostgres(work func(base string) benchRun, ways []way) []way {
 	if b.postgres == nil {
 		return ways
@@ -198,12 +198,12 @@ func (b *bench) comparePostgres(c *comparison, what string) {
 
 func (b *bench) direct() way { return way{name: "direct", work: benchTask(b.peers.agent)} }
 
-// flush is a way that does nothing but flush to the disk of the bridge's database.
+// flush is a setup that only flushes to the disk of the bridge's database.
 func (b *bench) flush(t *testing.T) way {
 	return way{name: "flush", work: benchFlush(t, b.flushed), clients: 1}
 }
 
-// paced measures what users feel: an agent whose steps take as long as a quick model.
+// paced measures realistic latency, with an agent whose steps take as long as a fast model.
 func (b *bench) paced(t *testing.T) {
 	wait := func(base string) benchRun { return benchWaitFor("paced", base) }
 	direct := way{name: "direct", work: benchTask(b.peers.paced)}
@@ -250,7 +250,7 @@ func (b *bench) creates(t *testing.T) {
 	b.comparePostgres(c, "threads made/s, 64 clients")
 }
 
-// tasks drives tasks through the bridge onto a thread/run agent.
+// tasks drives tasks through the bridge with a thread/run agent.
 func (b *bench) tasks(t *testing.T) {
 	task := func(base string) benchRun { return benchTask(base + "/agents/threads") }
 	for _, clients := range []int{1, 64} {
@@ -293,7 +293,7 @@ func (b *bench) process(t *testing.T) {
 	b.table.atMost("stripped static binary", size.measured(), "MB", 36, 28)
 }
 
-// samples are the values of the versions, by name.
+// samples holds the values of the versions by name.
 type samples map[string][]float64
 
 func (s samples) add(name string, value float64) { s[name] = append(s[name], value) }

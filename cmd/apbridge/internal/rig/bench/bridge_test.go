@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// benchBinary is the binary to measure: the file that APBRIDGE_BENCH_BINARY names, or a new one.
+// benchBinary returns the binary to measure: the file named by APBRIDGE_BENCH_BINARY, or a new build.
 func benchBinary(t *testing.T) string {
 	t.Helper()
 	if file := os.Getenv("APBRIDGE_BENCH_BINARY"); file != "" {
@@ -18,7 +18,7 @@ func benchBinary(t *testing.T) string {
 	return rig.Release(t)
 }
 
-// benchSetup is what the bridges of the benchmark differ in.
+// benchSetup holds the settings in which the bridges of the benchmark differ.
 type benchSetup struct {
 	folder      string // of the bridge's files
 	database    string // "": a file in the folder

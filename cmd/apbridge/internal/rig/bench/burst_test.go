@@ -14,8 +14,8 @@ const (
 	burstRounds = 3
 )
 
-// bursts has 64 clients start background runs and go away: how long each waits until its run is accepted, and how soon
-// all of them are done, the first POST included, beside clients that drive as many tasks themselves.
+// bursts measures 64 clients that start background runs and leave: the time until each run is accepted, and the time
+// from the first POST until all runs are done. It compares them with clients that drive as many tasks themselves.
 func (b *bench) bursts(t *testing.T) {
 	accepted, drained := samples{}, samples{}
 	for range burstRounds {
@@ -42,7 +42,7 @@ func burst(b *rig.Process, t *testing.T) (took time.Duration, accept float64) {
 	return time.Since(begin), ms(percentile(burst.took, 0.99))
 }
 
-// ended is how many runs of the instant agent have ended well, by the bridge's own count.
+// ended returns the number of successful runs of the instant agent according to the bridge's metrics.
 func ended(b *rig.Process, t *testing.T) int {
 	t.Helper()
 	text, err := benchGet(t.Context(), benchClients(1), b.URL+"/metrics")

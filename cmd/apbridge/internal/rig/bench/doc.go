@@ -1,3 +1,3 @@
 // Package bench measures the speed of the bridge, compared with no bridge and a bare proxy; see CONTRIBUTING.md. It
-// only has benchmarks in the form of tests.
+// only contains benchmarks in the form of tests.
 package bench

@@ -15,10 +15,10 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// benchRun is one unit of work for one client. first is how long the first event took, for work that streams.
+// benchRun is one unit of work for one client. For streams, first is the time until the first event.
 type benchRun func(ctx context.Context, c *http.Client) (first time.Duration, err error)
 
-// benchSample is what one round of one way of working measured.
+// benchSample holds the measurements of one setup in one round.
 type benchSample struct {
 	runs    int
 	failed  int
@@ -30,7 +30,7 @@ type benchSample struct {
 
 func (s benchSample) rate() float64 { return float64(s.runs) / s.elapsed.Seconds() }
 
-// percentile of a sorted list; 0 when it is empty.
+// percentile returns a percentile of a sorted list, or 0 if the list is empty.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -38,14 +38,14 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
 }
 
-// benchLoad lets clients do work, each as fast as it can, for about d. A run that was begun is finished and counted,
-// and so is its time.
+// benchLoad runs clients as fast as they can for about d. Runs that have begun are finished and counted with their
+// time.
 func benchLoad(ctx context.Context, clients int, d time.Duration, work benchRun) benchSample {
 	until := time.Now().Add(d)
 	return benchWhile(ctx, clients, func() bool { return time.Now().Before(until) }, work)
 }
 
-// benchNumber lets clients do work n times together, each as fast as it can.
+// benchNumber runs clients as fast as they can until they have done work n times together.
 func benchNumber(ctx context.Context, clients, n int, work benchRun) benchSample {
 	var begun atomic.Int64
 	return benchWhile(ctx, clients, func() bool { return begun.Add(1) <= int64(n) }, work)
@@ -63,7 +63,7 @@ func benchWhile(ctx context.Context, clients int, more func() bool, work benchRu
 	return benchJoin(parts, time.Since(start))
 }
 
-// benchClients is a client for so many requests at a time.
+// benchClients returns a client for n concurrent requests.
 func benchClients(n int) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: n, MaxIdleConnsPerHost: n, DisableCompression: true}}
 }
@@ -96,8 +96,7 @@ func benchJoin(parts []benchSample, elapsed time.Duration) benchSample {
 	return all
 }
 
-// benchTask drives a task itself, as a client without a bridge has to: it reads every answer, since the next call
-// depends on it.
+// benchTask drives a task like a client without a bridge. It reads every response, since the next call depends on it.
 func benchTask(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
 		var task instantTask
@@ -118,7 +117,7 @@ func benchTask(base string) benchRun {
 	}
 }
 
-// benchAnswer is what a client of a run reads (Agent Protocol, RunWaitResponse).
+// benchAnswer has the members of a response that a client of a run reads (Agent Protocol, RunWaitResponse).
 type benchAnswer struct {
 	Run      struct{ Status string }
 	Messages []struct{ Content string }
@@ -171,7 +170,7 @@ func benchStream(base string) benchRun {
 	}
 }
 
-// benchPost posts JSON and reads the JSON that comes back.
+// benchPost posts JSON and decodes the JSON response.
 func benchPost(ctx context.Context, c *http.Client, url, body string, into any) error {
 	text, err := rig.Call(ctx, c, http.MethodPost, url, body)
 	if err != nil {
@@ -184,7 +183,7 @@ func benchGet(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 	return rig.Call(ctx, c, http.MethodGet, url, "")
 }
 
-// benchOpen posts JSON and leaves the answer to be read.
+// benchOpen posts JSON and returns the unread response.
 func benchOpen(ctx context.Context, c *http.Client, url, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchFlush appends as much as a small commit to a file in the folder and flushes it to the disk. It is for one
+// benchFlush appends the size of a small commit to a file in the folder and flushes the file to disk. It is for one
 // client.
 func benchFlush(t *testing.T, folder string) benchRun {
 	t.Helper()

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// history reads the newest 10 checkpoints of a thread with 10 and of one with 1,000, whose states are of one size: 20
-// messages and a number that changes.
+// history reads the newest 10 checkpoints of a thread with 10 and of one with 1,000. All states have the same size: 20
+// messages and a changing number.
 func (b *bench) history(t *testing.T) {
 	messages := make([]string, 20)
 	for i := range messages {
@@ -43,8 +43,8 @@ func (b *bench) history(t *testing.T) {
 	b.table.figure("history limit=1000, states of 200 kB, 8 clients: answers a second", answers.measured(), "/s")
 }
 
-// longHistories has 8 clients read a whole history of 1,000 large states at a time, and measures what the bridge holds
-// meanwhile, in MB above idle, and how many answers it gives a second.
+// longHistories measures 8 clients that each read a whole history of 1,000 large states: the bridge's memory above idle
+// in MB, and the number of responses per second.
 func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) {
 	const states, size, clients = 1000, 200_000, 8
 	bridge := b.fresh(t, binary)
@@ -83,7 +83,7 @@ func (b *bench) longHistories(t *testing.T, binary string) (held, rate float64) 
 	return most - idle, clients / time.Since(begin).Seconds()
 }
 
-// checkpoints makes a thread with n checkpoints and returns its history's URL.
+// checkpoints creates a thread with n checkpoints and returns the URL of its history.
 func checkpoints(b *rig.Process, t *testing.T, n int, first string, next func(int) string) string {
 	t.Helper()
 	client := benchClients(1)

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// langgraphVariable names the URL of a LangGraph server to compare with. Its graph "chat" is that of the end-to-end
-// tests: two nodes that answer at once.
+// langgraphVariable names the URL of a LangGraph server to compare with. Its graph "chat" comes from the end-to-end
+// tests and has two nodes that answer at once.
 const langgraphVariable = "APBRIDGE_E2E_LANGGRAPH"
 
-// langgraph runs the bridge's runs, of three steps of an agent's process, beside those of a LangGraph server, which
-// executes its graph itself and keeps nothing.
+// langgraph compares runs of the bridge, with three steps of an agent process, with those of a LangGraph server, which
+// executes its graph itself and stores nothing.
 func (b *bench) langgraph(t *testing.T) {
 	url := os.Getenv(langgraphVariable)
 	if url == "" {
@@ -33,7 +33,7 @@ func (b *bench) langgraph(t *testing.T) {
 	}
 }
 
-// benchGraph is one run of a LangGraph server's own.
+// benchGraph is one run of a LangGraph server without the bridge.
 func benchGraph(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
 		var values benchAnswer

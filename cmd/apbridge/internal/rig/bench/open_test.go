@@ -24,10 +24,10 @@ const (
 	openWindow  = 8 * time.Second // while all of them are open; then the first may end
 )
 
-// openStreams holds many streams open, each of a run of its own whose agent writes an event a second. An event is late
-// by the time between the agent's writing it and the client's reading it, by one clock. A few clients read the agent
-// itself meanwhile: what they find late is the machine's doing. The floor is for the time in which all are open; while
-// they are opened and end, a thousand runs a second are begun and ended beside.
+// openStreams keeps many streams open. Each belongs to a separate run whose agent writes one event per second. The
+// delay of an event is the time between the agent's write and the client's read, measured with one clock. A few clients
+// read from the agent directly to measure delays caused by the machine. The floor applies while all streams are open.
+// While streams are opened and closed, a thousand other runs begin and end per second.
 func (b *bench) openStreams(t *testing.T) {
 	for _, k := range []struct {
 		what string
@@ -54,7 +54,7 @@ func (b *bench) openStreams(t *testing.T) {
 	}
 }
 
-// opened is what was seen of the open streams.
+// opened holds the measurements of the open streams.
 type opened struct {
 	late   []time.Duration // of each event, sorted
 	steady []time.Duration // of those written while all were open
@@ -63,7 +63,7 @@ type opened struct {
 	cores  float64         // the bridge's
 }
 
-// listener has a run made by the bridge at base, and returns how late each of its events came.
+// listener starts a run through the bridge at base and returns the delay of each event.
 type listener func(ctx context.Context, c *http.Client, base string) ([]seenTick, error)
 
 // streamOf streams a run of an agent in one mode.
@@ -74,7 +74,7 @@ func streamOf(agent, mode string) listener {
 	}
 }
 
-// socketOf starts a run of an agent over a WebSocket, and follows it there.
+// socketOf starts a run of an agent over a WebSocket and follows it there.
 func socketOf(agent string) listener {
 	subscribe := `{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`
 	start := fmt.Sprintf(`{"id":2,"method":"run.start","params":{"assistant_id":%q,"input":{}}}`, agent)
@@ -134,14 +134,14 @@ func (b *bench) holdOpen(t *testing.T, binary string, read listener) (o opened) 
 	return o
 }
 
-// ticks gathers what the streams saw.
+// ticks collects the events that the streams received.
 type ticks struct {
 	mu   sync.Mutex
 	seen []seenTick
 	err  error
 }
 
-// seenTick is an event: when it was written, and how much later it was read.
+// seenTick is an event with the time of its write and the delay until it was read.
 type seenTick struct {
 	at   time.Time
 	late time.Duration
@@ -156,7 +156,7 @@ func (s *ticks) add(seen []seenTick, err error) {
 	}
 }
 
-// late is by how much those were late that were written at such times, sorted.
+// late returns the sorted delays of events that were written in the given period.
 func (s *ticks) late(when func(time.Time) bool) (list []time.Duration) {
 	for _, t := range s.seen {
 		if when(t.at) {
@@ -167,7 +167,7 @@ func (s *ticks) late(when func(time.Time) bool) (list []time.Duration) {
 	return list
 }
 
-// readTicks streams a run and returns how late each of its events came.
+// readTicks streams a run and returns the delay of each event.
 func readTicks(ctx context.Context, c *http.Client, url, body string) (seen []seenTick, err error) {
 	res, err := benchOpen(ctx, c, url, body)
 	if err != nil {
@@ -181,7 +181,7 @@ func readTicks(ctx context.Context, c *http.Client, url, body string) (seen []se
 	return seen, lines.Err()
 }
 
-// appendTick adds the event that a text tells of, if it tells of one.
+// appendTick adds the event in a text, if there is one.
 func appendTick(seen []seenTick, text []byte) []seenTick {
 	at, err := rig.Between(text, "at=", ";")
 	if err != nil {

@@ -14,16 +14,15 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Peers of the benchmark are processes of their own, as they are where the bridge is used: an agent that shared the
-// driver's process would answer a direct call without waking a process, which no agent does, and every way that crosses
-// one process more would look slower than it is.
+// Peers of the benchmark are separate processes, as in real use. An agent in the driver's process would answer a direct
+// call without waking another process. Every setup with an additional process would then look slower than it is.
 
-// peerVariable names what a process started by benchPeer is to be: "agent", "paced", "threads", "ticks", "tickthreads",
-// "tokens", or "hop URL".
+// peerVariable is the variable with the role of a process started by benchPeer: "agent", "paced", "threads", "ticks",
+// "tickthreads", "tokens", or "hop URL".
 const peerVariable = "APBRIDGE_BENCH_PEER"
 
-// TestBenchPeer is the other end of benchPeer: it serves until its standard input closes, which happens when the
-// benchmark's process ends, however.
+// TestBenchPeer is the process that benchPeer starts. It serves until its standard input closes, which happens when the
+// benchmark's process ends for any reason.
 func TestBenchPeer(t *testing.T) {
 	kind, target, _ := strings.Cut(os.Getenv(peerVariable), " ")
 	if kind == "" {
@@ -59,8 +58,8 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = pooledTransport()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else the server reads what is left of the body before it answers, and the transport, which still looks for
-		// the body's end, takes that for a failure and drops the answer (net/http).
+		// Otherwise the server reads the rest of the body before it responds. The transport, which still expects the
+		// end of the body, takes that for a failure and drops the response (net/http).
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 			panic(err)
 		}
@@ -68,7 +67,7 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	})
 }
 
-// benchPeers are the URLs of everything that is measured against.
+// benchPeers holds the URLs of all peers.
 type benchPeers struct{ agent, paced, threads, ticks, tickThreads, tokens, hop, tokenHop string }
 
 func startPeers(t *testing.T) benchPeers {

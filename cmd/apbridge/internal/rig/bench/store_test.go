@@ -19,7 +19,7 @@ const (
 	storeNamespaces = 1000
 )
 
-// items writes to and reads from a store of 100,000 items, beside a LangGraph server's where there is one.
+// items writes to and reads from a store of 100,000 items, compared with that of a LangGraph server if there is one.
 func (b *bench) items(t *testing.T) {
 	bridges := map[string]*rig.Process{}
 	for _, v := range b.versions {
@@ -59,7 +59,7 @@ func (b *bench) items(t *testing.T) {
 	}
 }
 
-// itemStore is a store with items in namespaces ["users", "u<n>"], each namespace's of ten kinds.
+// itemStore is a store with items in namespaces ["users", "u<n>"]. Each namespace has items of ten kinds.
 type itemStore struct {
 	url   string
 	items int
@@ -83,7 +83,7 @@ func (s itemStore) putOne(ctx context.Context, c *http.Client, i int) error {
 	return err
 }
 
-// put writes items anew that are there.
+// put overwrites existing items.
 func (s itemStore) put() benchRun {
 	return s.each(s.putOne)
 }
@@ -98,7 +98,7 @@ func (s itemStore) get() benchRun {
 	})
 }
 
-// search asks for a namespace's items of one kind.
+// search requests a namespace's items of one kind.
 func (s itemStore) search() benchRun {
 	return s.each(func(ctx context.Context, c *http.Client, i int) error {
 		text, err := rig.Call(ctx, c, http.MethodPost, s.url+"/store/items/search",
@@ -110,7 +110,7 @@ func (s itemStore) search() benchRun {
 	})
 }
 
-// each does the work with item after item, in an order that is not theirs.
+// each calls the work for each item, in a shuffled order.
 func (s itemStore) each(work func(context.Context, *http.Client, int) error) benchRun {
 	const stride = 7919 // prime
 	var next atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// comparison holds the samples of ways that alternated, by name and round.
+// comparison holds the samples of alternating setups by name and round.
 type comparison struct {
 	what    string
 	samples map[string][]benchSample
@@ -32,7 +32,7 @@ func (c *comparison) ratio(name, over string, value func(benchSample) float64) f
 	return c.perRound(func(of round) float64 { return value(of(name)) / value(of(over)) })
 }
 
-// round gives what one round measured of a way.
+// round returns the measurements of a setup in one round.
 type round func(name string) benchSample
 
 // perRound is the median over the rounds.
@@ -86,10 +86,10 @@ type benchRow struct {
 	smallerIsBetter     bool
 }
 
-// measured is one value, of the measured binary and of the one beside it (0: none).
+// measured is one value of the measured binary and of the second one (0: none).
 type measured struct{ value, beside float64 }
 
-// alone is a value that has none beside it.
+// alone is a value without a second one.
 func alone(value float64) measured { return measured{value: value} }
 
 func (t *benchTable) raw(c *comparison, w way) {
@@ -107,7 +107,7 @@ func (t *benchTable) atLeast(what string, m measured, unit string, floor, goal f
 	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside, Floor: floor, Goal: goal})
 }
 
-// figure is a value that nothing is asked of.
+// figure is a value without a floor or goal.
 func (t *benchTable) figure(what string, m measured, unit string) {
 	t.add(benchRow{What: what, Unit: unit, Value: m.value, Beside: m.beside})
 }
@@ -164,7 +164,7 @@ func (t *benchTable) print(w io.Writer) {
 	tab.Flush()
 }
 
-// overBeside compares the two binaries. What lies beyond a flush may be negative, and then has no ratio.
+// overBeside compares the two binaries. The time in addition to a flush may be negative and then has no ratio.
 func (r benchRow) overBeside() string {
 	if r.Value <= 0 || r.Beside <= 0 {
 		return "–"

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// tickEvents is how many events a run of a ticking agent has, one a second.
+// tickEvents is the number of events in a run of a ticking agent, one per second.
 const tickEvents = 12
 
-// tick is what an event says: when it was written.
+// tick is the content of an event: the time at which it was written.
 func tick() string { return fmt.Sprintf("at=%d;", time.Now().UnixNano()) }
 
-// newTickAgent is a task/step agent each of whose steps takes a second.
+// newTickAgent returns a task/step agent whose steps take a second each.
 func newTickAgent() *instantAgent {
 	a := newInstantAgent()
 	a.steps, a.pause, a.output = tickEvents, time.Second, func(int) string { return tick() }
 	return a
 }
 
-// newTickThreads is a thread/run agent that writes an event a second.
+// newTickThreads returns a thread/run agent that writes one event per second.
 func newTickThreads() *pacedThreads {
 	return &pacedThreads{newInstantThreads(), tickEvents, time.Second, "event: custom\ndata: {\"tick\":%q}\n\n"}
 }
 
-// pacedThreads is a thread/run agent each of whose runs writes a number of frames before its first update, with a pause
-// before each. A frame says when it was written.
+// pacedThreads is a thread/run agent whose runs write a number of frames before the first update, with a pause before
+// each. A frame contains the time at which it was written.
 type pacedThreads struct {
 	*instantThreads
 	frames int
@@ -52,7 +52,7 @@ func (a *pacedThreads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "event: updates"+rest)
 }
 
-// pause is the time an agent takes, while it is wanted.
+// pause waits for d or until the request is cancelled.
 func pause(r *http.Request, d time.Duration) {
 	if d == 0 {
 		return

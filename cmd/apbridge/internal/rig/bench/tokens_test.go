@@ -20,15 +20,15 @@ const (
 	tokenPause = 50 * time.Millisecond
 )
 
-// newTokenThreads is a thread/run agent that streams a message, token by token.
+// newTokenThreads returns a thread/run agent that streams a message token by token.
 func newTokenThreads() *pacedThreads {
 	return &pacedThreads{newInstantThreads(), tokenCount, tokenPause,
 		"event: messages\ndata: [{\"id\":\"m1\",\"type\":\"AIMessageChunk\",\"content\":%q},{\"langgraph_node\":\"work\"}]\n\n"}
 }
 
-// tokens has many clients see the tokens of one run over the streaming protocol. They are late by the time between the
-// agent's writing and the client's reading. Beside it as many clients have a stream of their own from the agent each,
-// through a bare proxy: the agent writes all of those.
+// tokens measures many clients that receive the tokens of one run over the streaming protocol. The delay is the time
+// between the agent's write and the client's read. For comparison, as many clients each receive a separate stream of
+// the agent through a bare proxy; the agent writes all of those.
 func (b *bench) tokens(t *testing.T) {
 	for _, clients := range []int{1, 100, 1000} {
 		of := map[string]samples{}
@@ -62,8 +62,8 @@ func (b *bench) tokens(t *testing.T) {
 
 func p50Of(late []time.Duration) float64 { return ms(percentile(late, 0.5)) }
 
-// watched has clients see a run, and gives by how much each of its tokens was late to each of them, sorted. start,
-// which may be nil, begins the run when all of them listen.
+// watched lets clients follow a run and returns the sorted delays of its tokens for all clients. start, which may be
+// nil, begins the run when all clients are listening.
 func (b *bench) watched(t *testing.T, clients int, base string, start func(ctx context.Context, c *http.Client, thread string) error) []time.Duration {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -108,8 +108,8 @@ func startTokens(ctx context.Context, c *http.Client, thread string) error {
 	return benchPost(ctx, c, thread+"/commands", `{"id":1,"method":"run.start","params":{"assistant_id":"tokens","input":{}}}`, &struct{}{})
 }
 
-// readTokens reads a stream until all tokens of a run have come. The bridge tells the whole text once more at the end,
-// which is no token.
+// readTokens reads a stream until all tokens of a run have arrived. At the end the bridge repeats the whole text, which
+// does not count as a token.
 func readTokens(r io.Reader) (seen []seenTick, err error) {
 	lines := bufio.NewScanner(r)
 	for len(seen) < tokenCount && lines.Scan() {

@@ -21,8 +21,8 @@ import (
 
 const vectorDims = 384
 
-// vectorSizes are how many items the stores have that are searched by meaning. APBRIDGE_BENCH_VECTORS names other
-// sizes, for a quick look.
+// vectorSizes returns the numbers of items in the stores that are searched by meaning. APBRIDGE_BENCH_VECTORS sets
+// other sizes for a quick measurement.
 func vectorSizes(t *testing.T) (sizes []int) {
 	text := os.Getenv("APBRIDGE_BENCH_VECTORS")
 	if text == "" {
@@ -38,8 +38,8 @@ func vectorSizes(t *testing.T) (sizes []int) {
 	return sizes
 }
 
-// vectors puts and searches items that become vectors, beside LangGraph JS's store in memory, which has the same
-// embeddings and is asked without a server.
+// vectors puts and searches items with vectors, compared with LangGraph JS's in-memory store, which has the same
+// embeddings and is called without a server.
 func (b *bench) vectors(t *testing.T) {
 	e := embeddingtest.Serve(t, vectorDims)
 	for _, items := range vectorSizes(t) {
@@ -60,7 +60,7 @@ func (b *bench) vectors(t *testing.T) {
 	}
 }
 
-// vectorsThere measures the same of LangGraph JS.
+// vectorsThere makes the same measurements with LangGraph JS.
 func (b *bench) vectorsThere(t *testing.T, what, endpoint string, items int, search, put float64) {
 	folder := filepath.Join(rig.Root(t), ".e2e")
 	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
@@ -80,7 +80,7 @@ func (b *bench) vectorsThere(t *testing.T, what, endpoint string, items int, sea
 	b.table.figure(what+"put ÷ LangGraph JS in memory", alone(put/there.Put), "×")
 }
 
-// embedded waits until vectors were made of so many texts.
+// embedded waits until vectors of n texts have been computed.
 func embedded(t *testing.T, e *embeddingtest.Endpoint, texts int) {
 	t.Helper()
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(15*time.Minute)
@@ -94,7 +94,7 @@ func embedded(t *testing.T, e *embeddingtest.Endpoint, texts int) {
 	}
 }
 
-// meaning searches all items, for something else each time.
+// meaning searches all items, with a different query each time.
 func (s itemStore) meaning() benchRun {
 	var next atomic.Int64
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {

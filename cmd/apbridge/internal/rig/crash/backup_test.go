@@ -53,8 +53,8 @@ var backups = map[string]func(t *testing.T, dsn string) string{
 	},
 }
 
-// copyPages copies a few pages at a time, as a backup does that is not to be in the way; SQLite begins anew when the
-// file was written to meanwhile.
+// copyPages copies a few pages at a time, like a backup that should not disturb writers. SQLite restarts the copy if
+// the file is written to in the meantime.
 func copyPages(from, to string) error {
 	src, err := sqlite.OpenConn(from, sqlite.OpenReadOnly)
 	if err != nil {
@@ -88,7 +88,7 @@ func schemaOf(t *testing.T, dsn string) string {
 	return u.Query().Get("search_path")
 }
 
-// lapse ends the leases in a copy: their holder is not at work on it.
+// lapse ends the leases in a copy, since their holder does not use it.
 func lapse(t *testing.T, dsn string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -102,8 +102,8 @@ func lapse(t *testing.T, dsn string) {
 }
 
 // TestBackupWhileRunning checks that a copy made while runs are active can be opened. It contains everything
-// acknowledged before. The run that was at its agent ends as after a crash, without a second request (A2). The run
-// after it is executed. The copied bridge is not affected.
+// acknowledged before. The run that was waiting for its agent ends as after a crash, without a second request (A2). The
+// next run is executed. The copied bridge is not affected.
 func TestBackupWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, backup := range backups {
@@ -150,7 +150,7 @@ func TestBackupWhileRunning(t *testing.T) {
 			checkCopy(t, copied)
 
 			g.Open()
-			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing had the copy asked for a step of it
+			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing if the copy had requested a step
 			if diff := cmp.Diff([]any{"hi", "one", "two", "three"}, texts); diff != "" {
 				t.Errorf("messages of the run that was copied (-want +got):\n%s", diff)
 			}
@@ -171,7 +171,7 @@ func databaseFor(t *testing.T, backup string) string {
 	return storetest.Schema(t)
 }
 
-// keepBusy has runs made and done until the returned stop is called.
+// keepBusy creates and executes runs until the returned stop is called.
 func keepBusy(b *rig.Bridge) (stop func()) {
 	over := make(chan struct{})
 	var all sync.WaitGroup
@@ -192,7 +192,7 @@ func keepBusy(b *rig.Bridge) (stop func()) {
 	return stop
 }
 
-// checkCopy looks at every page, and at what is told in them.
+// checkCopy checks every page and its contents.
 func checkCopy(t *testing.T, dsn string) {
 	t.Helper()
 	if !strings.HasPrefix(dsn, "postgres") {

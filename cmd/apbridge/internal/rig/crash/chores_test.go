@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// choreScenes are all writes other than those of runs and steps.
+// choreScenes returns scenes for all writes other than those of runs and steps.
 func choreScenes() []scene {
 	plain := func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Python) }
 	return []scene{
@@ -39,7 +39,7 @@ func hangsInAStep() adaptertest.Peer {
 	return a
 }
 
-// gone sends a request that removes something; a second request finds it gone.
+// gone sends a request that removes an object and checks that a second request does not find it.
 func gone(d *rig.Killable, method, path, body string) {
 	d.T.Helper()
 	if a := d.Sure(method, path, body); a.Status/100 != 2 && (a.Status != http.StatusNotFound || !d.Died) {
@@ -47,7 +47,7 @@ func gone(d *rig.Killable, method, path, body string) {
 	}
 }
 
-// count is the number of results of a search.
+// count returns the number of results of a search.
 func count(d *rig.Killable, path, body string) int {
 	d.T.Helper()
 	return len(d.Sure("POST", path, body).OK().List(""))
@@ -60,8 +60,8 @@ func expect(d *rig.Killable, what string, got, want any) {
 	}
 }
 
-// lostRun waits for the end of a run and reports whether its outcome is unknown, since the process died when the agent
-// may have been told of it. Any other run must have succeeded.
+// lostRun waits for the end of a run and reports whether its outcome is unknown, because the process died after the
+// agent may have received it. Any other run must have succeeded.
 func lostRun(d *rig.Killable, what, run string) bool {
 	d.T.Helper()
 	joined := d.Get(run + "/join")
@@ -116,8 +116,8 @@ func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// playUpdates: an agent takes an update of a thread's state and refuses another one; neither keeps the thread from a
-// run.
+// playUpdates sends an update of a thread's state that the agent accepts and another one that it refuses. The thread
+// accepts runs after both.
 func playUpdates(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	run := func(key string) (lost bool) {
@@ -158,7 +158,7 @@ func playAssistants(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 func form(name, content string) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	_ = w.WriteField("relative_path", "in") // before the file, so that the reader need not hold it
+	_ = w.WriteField("relative_path", "in") // before the file, so that the reader need not keep the file
 	part, _ := w.CreateFormFile("file", name)
 	fmt.Fprint(part, content)
 	_ = w.Close()
@@ -196,8 +196,8 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playStops: a run hangs, one after it is cancelled, and a third has the first rolled back. Where it is unknown whether
-// the first was begun, there is nothing to stop.
+// playStops has a hanging run, a later run that is cancelled, and a third run that rolls back the first. If it is
+// unknown whether the first has begun, there is nothing to stop.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {
@@ -232,7 +232,7 @@ func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playHandover: the process is told to stop while an agent is at work.
+// playHandover stops the process while an agent is working.
 func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	agent := peer.(*adaptertest.StepAgent)
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
@@ -242,7 +242,7 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	})
 	d.End()
 	joined, lost := d.Get(rig.CrashThread+"/runs/"+run+"/join"), 0
-	if joined.At("__error__.error") == "outcome_unknown" { // the agent does not list what it was asked for
+	if joined.At("__error__.error") == "outcome_unknown" { // the agent does not list the requested work
 		lost = 1
 	} else {
 		expect(d, "the run", d.Get(rig.CrashThread+"/runs/"+run).Text("status"), "success")
@@ -252,7 +252,7 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playTime: work that is due by the clock happens right at the start of the second life.
+// playTime checks that work that is due by the clock is done at the start of the second life.
 func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":60,"strategy":"delete"}}`).OK().Text("thread_id")
@@ -289,7 +289,7 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// makeDue has the next tick of a cron be due, and the end of threads; true: their newest state stays.
+// makeDue makes the next tick of a cron and the expiry of threads due. For true, the newest state of the thread stays.
 func makeDue(t *testing.T, dsn, cron string, threads map[string]bool) {
 	t.Helper()
 	st := openRecord(t, dsn)

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// wholeCrash is the variable that has every scene die at every point; without it only a few deaths are tried.
+// wholeCrash is the variable that makes every scene die at every point. Without it only a few deaths are tried.
 const wholeCrash = "APBRIDGE_TEST_CRASH"
 
 // TestCrashAtEveryPoint kills the bridge at every fail point of every scene, starts it again and checks its guarantees.
@@ -66,7 +66,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	t.Logf("%d deaths", total)
 }
 
-// crashTime is what the whole may need over PostgreSQL, where every death has a schema of its own, on a small machine.
+// crashTime bounds the whole test over PostgreSQL on a small machine, where every death has a separate schema.
 const crashTime = 20 * time.Minute
 
 // TestCrashAtOnce covers a few of these crashes, some of them during shutdown.
@@ -92,7 +92,7 @@ func TestCrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestPowerCut covers a few power cuts right after a client was given the id of a thread or run, a stream frame, or a
+// TestPowerCut covers a few power cuts right after a client received the id of a thread or run, a stream frame, or a
 // step.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
@@ -127,12 +127,12 @@ func sceneOf(t *testing.T, name string) scene {
 	return all[i]
 }
 
-// hits are the times a point is tried at: the first two and the last.
+// hits returns the occurrences of a point at which to die: the first two and the last.
 func hits(times int) []int {
 	return slices.Compact([]int{1, min(2, times), times})
 }
 
-// rehearse plays a scene without a death, and notes the points.
+// rehearse plays a scene without a death and records the points.
 func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	t.Helper()
 	peer := s.peer()
@@ -146,7 +146,7 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	return points(t, d.Trace)
 }
 
-// die plays a scene with a death, and reports whether the point was reached.
+// die plays a scene with a death and reports whether the point was reached.
 func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	t.Helper()
 	peer := s.peer()
@@ -160,7 +160,7 @@ func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	return d.Died
 }
 
-// points are how often each point was reached, in the order they were first.
+// points returns how often each point was reached, in order of first occurrence.
 func points(t *testing.T, trace string) (order []string, times map[string]int) {
 	t.Helper()
 	raw, err := os.ReadFile(trace)

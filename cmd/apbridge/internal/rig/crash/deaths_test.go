@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A place is proven once scenes with the agent's account have died there in every setting; a death of another scene is
-// none, nor is one that did not come about.
+// A fail point is covered when scenes with the agent's account have died there in every setting. Deaths in other scenes
+// do not count, nor do deaths that did not happen.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
 	d := newDeaths()

@@ -33,8 +33,8 @@ func newHooks(t *testing.T) *hooks {
 	return h
 }
 
-// check: the webhook of a run has come, or is still to come: there is one row for it, which is due once more where its
-// delivery was not noted.
+// check checks that the webhook of a run has arrived or will arrive. There is one row for it, which becomes due again
+// if its delivery was not recorded.
 func (h *hooks) check(t *testing.T, dsn, run string) {
 	t.Helper()
 	st := openRecord(t, dsn)

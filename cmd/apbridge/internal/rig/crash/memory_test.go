@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 )
 
-// memoryScenes are about the vectors of the long-term store, and the tokens that open it.
+// memoryScenes returns scenes about the vectors of the long-term store and the tokens for it.
 func memoryScenes() []scene {
 	remembers := []string{"APBRIDGE_AGENTS__AGENT__MEMORY__NAMESPACES=[users/ada]", "APBRIDGE_AGENTS__AGENT__MEMORY__ALLOW_WRITES=true",
 		"APBRIDGE_AGENTS__AGENT__MEMORY__STORE_URL=http://bridge.example"}
@@ -25,7 +25,7 @@ func memoryScenes() []scene {
 	}
 }
 
-// indexes has the processes that come make vectors of so many numbers, by an endpoint that is asked for the model.
+// indexes configures later processes to create vectors of the given dimension with the model of an endpoint.
 func indexes(t *testing.T, d *rig.Killable, model string, dims int) *embeddingtest.Endpoint {
 	t.Helper()
 	e := embeddingtest.Serve(t, dims)
@@ -38,7 +38,7 @@ func put(d *rig.Killable, key, text string) {
 	d.Sure("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"t":"`+text+`"}}`).OK()
 }
 
-// nearest is the key of the item that means what the query does, which is a word of none.
+// nearest returns the key of the item with the meaning of the query, which no item contains as a word.
 func nearest(d *rig.Killable, query string) string {
 	d.T.Helper()
 	found := d.Sure("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`","limit":1}`).OK().List("items")
@@ -53,14 +53,13 @@ func eventuallyNearest(d *rig.Killable, query, key string) {
 	acrossLives(d.T, key+" is found by "+query, func() bool { return nearest(d, query) == key })
 }
 
-// acrossLives is rig.Eventually with the patience for a process that dies meanwhile, the next one, and the work that
-// one does.
+// acrossLives is rig.Eventually with time for a process to die and for the next one to start and do its work.
 func acrossLives(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	rig.Within(t, rig.CrashPatience, what, holds)
 }
 
-// playVectors: what was acknowledged is found by what it means, and by what it means now.
+// playVectors checks that acknowledged items are found by their current meaning.
 func playVectors(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	indexes(t, d, "one", 16)
 	put(d, "stays", "a feline, among dogs and birds")
@@ -77,8 +76,8 @@ func playVectors(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// playOtherModel: the vectors of the first model go and those of the second come. They have not as many numbers, so
-// that a search which compared both would find nothing, or something else.
+// playOtherModel checks that the vectors of the first model are replaced by those of the second. Their dimensions
+// differ, so a search that compared both would find nothing or a wrong item.
 func playOtherModel(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	indexes(t, d, "one", 16)
 	put(d, "cat", "kitten purrs")
@@ -97,7 +96,7 @@ func playOtherModel(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// tokenHolder is a graph that hangs, and keeps what opens the store to it.
+// tokenHolder is a graph that hangs and keeps its token for the store.
 type tokenHolder struct {
 	adaptertest.Peer
 	mu   sync.Mutex
@@ -117,7 +116,7 @@ func (h *tokenHolder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Peer.ServeHTTP(w, r)
 }
 
-// token is the first that it was told; "": none.
+// token returns the first token that the graph received, or "".
 func (h *tokenHolder) token(t *testing.T) string {
 	t.Helper()
 	h.mu.Lock()
@@ -131,8 +130,8 @@ func (h *tokenHolder) token(t *testing.T) string {
 	return h.held[0]
 }
 
-// playTokens: the token that an agent was told opens the store as long as its run is at work, also after a death; where
-// it does not, the run has ended.
+// playTokens checks that an agent's token is valid for the store while its run is active, even after a death, and that
+// it is only refused when the run has ended.
 func playTokens(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	holder := peer.(*tokenHolder)
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()

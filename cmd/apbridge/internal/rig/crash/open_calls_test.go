@@ -11,11 +11,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accountant is an agent that says what it did: its tasks and steps, or its runs.
+// accountant is an agent that reports its work: its tasks and steps, or its runs.
 type accountant interface{ Done() []string }
 
-// checkOpen holds the account of an agent that no process calls now against a record. The record has nothing that the
-// agent did not do, and lacks so many calls at the most, of whatever kind.
+// checkOpen compares the account of an agent, which no process calls any more, with a record. The record must not have
+// calls that the agent did not receive, and may lack at most the given number of calls of any kind.
 func checkOpen(t *testing.T, dsn string, agent accountant, most int) {
 	t.Helper()
 	done, known := agent.Done(), logged(t, asLeft(t, dsn))
@@ -27,7 +27,7 @@ func checkOpen(t *testing.T, dsn string, agent accountant, most int) {
 	}
 }
 
-// without is what a list has beyond another one; what stands in it twice has to stand twice in the other.
+// without returns the elements of a list that are not in another one. It respects the number of duplicates.
 func without(list, other []string) (rest []string) {
 	other = slices.Clone(other)
 	for _, call := range list {
@@ -40,8 +40,9 @@ func without(list, other []string) (rest []string) {
 	return rest
 }
 
-// asLeft is a database that may be opened without a trace in the one of a dead process: a copy of SQLite's files. On
-// PostgreSQL it is the same one, where another process takes nothing as long as the lease of the dead one lasts.
+// asLeft returns a database that can be opened without changing that of a dead process. For SQLite it is a copy of the
+// files. For PostgreSQL it is the same database, from which another process takes nothing during the lease of the dead
+// one.
 func asLeft(t *testing.T, dsn string) string {
 	t.Helper()
 	if strings.HasPrefix(dsn, "postgres") {
@@ -60,7 +61,7 @@ func asLeft(t *testing.T, dsn string) string {
 	return copied
 }
 
-// logged is what a log has of the calls of agents, in the words of their accounts.
+// logged returns the calls to agents that are in a log, in the form of the agents' accounts.
 func logged(t *testing.T, dsn string) (calls []string) {
 	t.Helper()
 	st := openRecord(t, dsn)
@@ -79,7 +80,7 @@ func logged(t *testing.T, dsn string) (calls []string) {
 	return calls
 }
 
-// callsIn are the calls whose results stand in a thread's events. A link is told again with what became known later.
+// callsIn returns the calls whose results are in a thread's events. A link is repeated when more becomes known.
 func callsIn(events []mapping.Event) (calls []string) {
 	task := map[string]string{} // of a run: what its agent calls it
 	for _, ev := range events {
@@ -97,8 +98,8 @@ func callsIn(events []mapping.Event) (calls []string) {
 	return calls
 }
 
-// madeBy is the run of a graph or the task that a link names; "" for the thread of a graph alone, which may be made
-// twice.
+// madeBy returns the run of a graph or the task that a link names. It returns "" if the link only names a thread of a
+// graph, which may be created twice.
 func madeBy(link *mapping.Link) string {
 	if link.RemoteRun == "" && link.TaskID != "" {
 		return link.Remote
@@ -106,7 +107,7 @@ func madeBy(link *mapping.Link) string {
 	return link.RemoteRun
 }
 
-// A lack and a surplus do not make up for each other, whether of one kind or of two.
+// A missing call and a surplus one do not cancel out, whether they are of the same kind or not.
 func TestOpenCalls(t *testing.T) {
 	t.Parallel()
 	linked := func(run string, l mapping.Link) mapping.Event {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ownerScenes remove what is kept of an owner, and seal what is there.
+// ownerScenes returns scenes that remove an owner's data and encrypt existing data.
 func ownerScenes() []scene {
 	owners := []string{"APBRIDGE_INSPECTOR__CAPTURE=all",
 		`APBRIDGE_AUTH__KEYS=[{"id":"alice","key":"` + keyOfAlice + `","rights":["admin","read","run","write"]},{"id":"bob","key":"` + keyOfBob + `","rights":["admin","read","run","write"]}]`}
@@ -26,7 +26,7 @@ const (
 	keyOfBob   = "bob---0123456789abcdef"
 )
 
-// playRemoval: what is left by a removal that ended in the midst goes with the next one, and nothing of others'.
+// playRemoval checks that the next removal deletes the remains of an interrupted one, and no data of others.
 func playRemoval(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	as := func(key, method, path, body string, headers ...string) rig.Answer {
 		return d.Sure(method, path, body, append(headers, "X-Api-Key", key)...).OK()
@@ -48,7 +48,8 @@ func playRemoval(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// playKeys: what was plain is sealed in the second life, is read meanwhile as before, and is plain again in the end.
+// playKeys checks that plain data is encrypted in the second life, stays readable throughout, and is plain again at the
+// end.
 func playKeys(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	const key, item = "YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA=", "/store/items?namespace=n&key=k"
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
@@ -70,7 +71,7 @@ func playKeys(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// writtenAs reports whether all bodies of a database are written so, by its own note.
+// writtenAs reports whether all bodies of a database are written in this way, according to its own record.
 func writtenAs(t *testing.T, dsn, as string) (yes bool) {
 	t.Helper()
 	err := sqldb.Look(context.Background(), dsn, nil, func(x *sqldb.Tx) error {

@@ -7,8 +7,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// paced is the agent whose steps take the scene's time, or whose runs take it behind their first frame. It is a time
-// and no signal, since nothing happens when it is over: it is longer than a result waits to be written with others.
+// paced is the agent whose steps take the scene's time, or whose runs take it after the first frame. It is a time
+// instead of a signal, because nothing observable happens at its end. It is longer than a result waits to be written
+// with others.
 func (s scene) paced(agent http.Handler) http.Handler {
 	if s.pace == 0 {
 		return agent
@@ -24,7 +25,7 @@ func (s scene) paced(agent http.Handler) http.Handler {
 	})
 }
 
-// slowWriter waits behind the first frame of a stream, which is its second piece: the first one is its headers.
+// slowWriter waits after the first frame of a stream, which is the second flush. The first flush sends the headers.
 type slowWriter struct {
 	http.ResponseWriter
 	pace    time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/failpoint"
 )
 
-// elsewhere are points that one bridge does not come by, with the reason. Each kind of database has its own.
+// elsewhere has the points that a single bridge does not reach, with the reason, for each kind of database.
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
 		"sqldb.postgres.renewLease": "PostgreSQL only", "sqldb.postgres.endLease": "PostgreSQL only",
@@ -60,8 +60,8 @@ func TestExceptionsAreOperations(t *testing.T) {
 	}
 }
 
-// allPoints returns the fail points: two for each operation of the store that commits, found in its source, and those
-// that package failpoint names.
+// allPoints returns the fail points: two for each committing operation of the store, found in its source, and those
+// named in package failpoint.
 func allPoints(t *testing.T, database string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -110,7 +110,7 @@ func sourcesBelow(t *testing.T, top string) (files []*ast.File) {
 	return files
 }
 
-// storeOperations are the functions of the store and its database that write.
+// storeOperations returns the functions of the store and its database that write.
 func storeOperations(t *testing.T) (names []string) {
 	for _, f := range sourcesBelow(t, filepath.Join(rig.Root(t), "proxy/store")) {
 		for _, decl := range f.Decls {

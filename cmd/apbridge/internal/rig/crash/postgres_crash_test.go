@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestServerCrashesUnderLoad crashes a bridge's PostgreSQL twice under load, losing everything that no commit waited
-// for. Everything acknowledged remains, each run ends once, and no thread stays busy.
+// TestServerCrashesUnderLoad crashes a bridge's PostgreSQL twice under load, which loses everything that no commit
+// waited for. Everything acknowledged remains, each run ends once, and no thread stays busy.
 func TestServerCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that commits wait in company
@@ -54,14 +54,14 @@ func TestServerCrashesUnderLoad(t *testing.T) {
 	b.Get("/readyz").OK()
 }
 
-// runsMade are the paths of runs whose making was acknowledged. Safe for concurrent use.
+// runsMade holds the paths of runs whose creation was acknowledged. Safe for concurrent use.
 type runsMade struct {
 	mu   sync.Mutex
 	runs []string
 	seen int
 }
 
-// add makes a thread and a run on it, if the bridge lets it.
+// add creates a thread and a run on it if the bridge accepts them.
 func (m *runsMade) add(b *rig.Bridge) {
 	th := b.Post("/threads", `{}`)
 	if th.Status != http.StatusOK {
@@ -77,7 +77,7 @@ func (m *runsMade) add(b *rig.Bridge) {
 	m.runs = append(m.runs, at+"/runs/"+run.Text("run_id"))
 }
 
-// await returns when so many more runs were made.
+// await returns when n more runs have been created.
 func (m *runsMade) await(t *testing.T, more int) {
 	t.Helper()
 	rig.Eventually(t, "further runs", func() bool {

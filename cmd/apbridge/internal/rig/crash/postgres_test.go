@@ -21,11 +21,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// takeOverMost is how long a run may stand still whose process is gone: its lease, and a look by another process, on a
-// busy machine.
+// takeOverMost bounds the time until the run of a dead process continues on a busy machine: the lease, and a check by
+// another process.
 const takeOverMost = 2 * time.Minute
 
-// process is a bridge of its own, as users start it.
+// process is a bridge in a separate process, started as by users.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -72,7 +72,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// ask sends a request and decodes what it is answered.
+// ask sends a request and decodes the response.
 func (p *process) ask(method, path, body string) map[string]any {
 	p.t.Helper()
 	status, text := p.send(method, path, body)
@@ -103,7 +103,7 @@ func (p *process) send(method, path, body string) (int, string) {
 	return res.StatusCode, string(text)
 }
 
-// begin makes a thread and a run on it, and returns the run's path.
+// begin creates a thread and a run on it and returns the run's path.
 func (p *process) begin() string {
 	p.t.Helper()
 	thread := p.ask("POST", "/threads", `{}`)["thread_id"].(string)
@@ -148,8 +148,8 @@ func wantUpdates(t *testing.T, stream string, want ...string) {
 	}
 }
 
-// withoutHeartbeats takes the comments out of a stream that fill its silence: whether the time until a dead process's
-// lease ends has one in it is chance.
+// withoutHeartbeats removes the heartbeat comments from a stream. It is random whether there is one before a dead
+// process's lease ends.
 func withoutHeartbeats(stream string) string {
 	return strings.ReplaceAll(stream, string(sse.AppendHeartbeat(nil)), "")
 }
@@ -275,7 +275,7 @@ func TestWokenProcessChangesNothing(t *testing.T) {
 	}
 }
 
-// The steps of one task may be asked for anywhere.
+// The steps of one task may be requested from any bridge.
 func TestStepsAreHandedOutOverProcesses(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"lockstep", "free"} {

@@ -11,7 +11,7 @@ import (
 
 var powerCut = rig.Setting{Name: "full, a power cut", Synchronous: "full", Cut: true}
 
-// settings are the settings in which deaths are tried.
+// settings lists the settings in which deaths are tried.
 func settings() []rig.Setting {
 	if os.Getenv(storetest.Everywhere) == "postgres" {
 		return []rig.Setting{{Name: storetest.Synchronous()}} // the server's own flushing is not tested here
@@ -19,14 +19,13 @@ func settings() []rig.Setting {
 	return []rig.Setting{{Name: "normal", Synchronous: "normal"}, {Name: "full", Synchronous: "full"}, powerCut}
 }
 
-// place is a point as scenes of one kind reach it.
+// place is a point in scenes of one kind.
 type place struct {
 	point  string
-	counts bool // they hold the agent's account against the record: checkOpen
+	counts bool // they compare the agent's account with the record: checkOpen
 }
 
-// deaths lets the settings alternate at each place, and keeps how often a process died there in which. Safe for
-// concurrent use.
+// deaths alternates the settings at each place and counts the deaths by place and setting. Safe for concurrent use.
 type deaths struct {
 	mu   sync.Mutex
 	met  map[place]int
@@ -35,7 +34,7 @@ type deaths struct {
 
 func newDeaths() *deaths { return &deaths{met: map[place]int{}, died: map[place]map[string]int{}} }
 
-// next are the settings that a death is tried in: all of them at the first of a place, in any scene, then one by one.
+// next returns the settings for a death: all of them for the first death at a place in any scene, then one by one.
 func (s *deaths) next(at place) []rig.Setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +56,7 @@ func (s *deaths) note(at place, as rig.Setting) {
 	s.died[at][as.Name]++
 }
 
-// at is how often a process died at a point, in any scene and setting.
+// at returns how often a process died at a point, in any scene and setting.
 func (s *deaths) at(point string) (n int) {
 	for _, counts := range []bool{true, false} {
 		for _, times := range s.died[place{point, counts}] {
@@ -67,7 +66,7 @@ func (s *deaths) at(point string) (n int) {
 	return n
 }
 
-// unproven are the places that scenes with the agent's account have met, and where none of them died in one of the
+// unproven returns the places that scenes with the agent's account have reached without a death in each of the
 // settings.
 func (s *deaths) unproven() (list []string) {
 	for at := range s.met {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// checkRecord looks at what is durable after everything: numbers of events without gap (only where the scene deletes
-// some are those skipped), every run ended once and by its last event, no thread busy, no tail of a run after its end.
+// checkRecord checks the durable data at the end: event numbers have no gaps (except where the scene deletes events),
+// every run ended once and with its last event, no thread is busy, and no run has events after its end.
 func checkRecord(t *testing.T, dsn string, deletes bool) {
 	t.Helper()
 	st := openRecord(t, dsn)
@@ -35,7 +35,7 @@ func checkRecord(t *testing.T, dsn string, deletes bool) {
 	}
 }
 
-// checkNumbers: they begin with 1 and go on by 1, or at least grow.
+// checkNumbers checks that numbers begin with 1 and increase by 1, or at least increase.
 func checkNumbers(t *testing.T, thread string, events []mapping.Event, deletes bool) {
 	t.Helper()
 	var last int64
@@ -47,8 +47,8 @@ func checkNumbers(t *testing.T, thread string, events []mapping.Event, deletes b
 	}
 }
 
-// openRecord opens the database of a bridge that is over. A process that is being started at the same time holds on to
-// every open file for a moment, and to the lock that is on one.
+// openRecord opens the database of a bridge that has ended. A process that is being started at the same time briefly
+// holds every open file and its lock.
 func openRecord(t *testing.T, dsn string) (st *store.Store) {
 	t.Helper()
 	rig.Eventually(t, "the database is free", func() (ok bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scene is what clients do with a bridge that may die at any moment, and what they must see.
+// scene describes the requests of clients to a bridge that may die at any moment, and the results that they must see.
 type scene struct {
 	name    string
 	peer    func() adaptertest.Peer
@@ -51,8 +51,8 @@ const (
 	aLongWhile = 150 * time.Millisecond // longer than the id of a graph's run waits
 )
 
-// threadScene is a client of threads and runs: two runs one after the other, the first of which is followed, and two
-// more to see that the thread is free.
+// threadScene is a client of threads and runs. It starts two consecutive runs, follows the first, and starts two more
+// to check that the thread is free.
 type threadScene struct{}
 
 func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
@@ -90,7 +90,7 @@ func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) 
 	hooks.check(t, d.Dsn, first)
 }
 
-// checkRuns: four runs, each with one outcome that fits what its agent did.
+// checkRuns checks that there are four runs, each with one outcome that agrees with the agent's work.
 func (s threadScene) checkRuns(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	t.Helper()
 	list := d.Get(rig.CrashThread + "/runs").List("")
@@ -118,8 +118,8 @@ func (s threadScene) checkRuns(t *testing.T, d *rig.Killable, peer adaptertest.P
 	checkWork(t, peer, 4, lost)
 }
 
-// checkWork: the agent did the work of so many runs, and nothing twice. Of runs with an unknown outcome any part may be
-// done.
+// checkWork checks that the agent did the work of the given number of runs, and nothing twice. Runs with an unknown
+// outcome may be done in part.
 func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	t.Helper()
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
@@ -134,7 +134,7 @@ func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	}
 }
 
-// taskScene is a client of tasks and steps, and a second task to see that everything goes on.
+// taskScene is a client of tasks and steps, with a second task to check that everything continues.
 type taskScene struct{ keys bool }
 
 func (s taskScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
@@ -171,8 +171,8 @@ func (s taskScene) pull(d *rig.Killable, at, name string) (steps []rig.Answer) {
 	return steps
 }
 
-// checkTask: every step was handed out once. One may be missing to a client without keys: the process died when it had
-// noted the hand-out and not written it.
+// checkTask checks that every step was handed out once. A client without keys may miss one, if the process died after
+// recording the hand-out and before writing it.
 func (s taskScene) checkTask(t *testing.T, d *rig.Killable, at string, steps []rig.Answer) (lost int) {
 	t.Helper()
 	var got, listed []string
@@ -199,7 +199,7 @@ func (s taskScene) checkTask(t *testing.T, d *rig.Killable, at string, steps []r
 	return lost
 }
 
-// mayLose: death came between a hand-out's being noted and its first byte.
+// mayLose reports whether the process died between recording a hand-out and writing its first byte.
 func mayLose(d *rig.Killable) bool {
 	name, _, _ := strings.Cut(d.Point, "#")
 	return d.Died && (name == "after commit of store.Tasks.HandOut" || name == "reply begun")

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// whim is what becomes of one POST to an agent.
+// whim is the outcome of one POST to an agent.
 type whim string
 
 const (
@@ -24,8 +24,7 @@ const (
 	thinking whim = "thinking" // it is done when the schedule allows it
 )
 
-// whimsical is an agent that has its whims with the POSTs for work it gets, in turn, and is well when it has had them
-// all.
+// whimsical is an agent that applies its whims to successive POSTs for work, and works normally when none are left.
 type whimsical struct {
 	agent http.Handler
 	work  func(path string) bool
@@ -49,7 +48,7 @@ func (w *whimsical) expect(plan ...whim) {
 	w.plan = append(w.plan, plan...)
 }
 
-// recover ends all whims, also those that are being had.
+// recover ends all whims, including active ones.
 func (w *whimsical) recover() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// momentary is the messages of a state, with the checkpoint they stand at.
+// momentary holds the messages of a state and its checkpoint.
 type momentary struct {
 	Values     struct{ Messages []rig.Utterance }
 	Checkpoint struct {
@@ -27,8 +27,8 @@ func (s *schedule) tell(r *rapid.T, path string, into any) {
 	}
 }
 
-// compare reads the messages of the thread: what each run and each update left, in one piece, nothing twice, and all of
-// what succeeded.
+// compare reads the messages of the thread. It checks that those of each run and update are contiguous, that none
+// appears twice, and that those of successful runs and updates are complete.
 func (s *schedule) compare(r *rapid.T) {
 	var now momentary
 	s.tell(r, "/state", &now)
@@ -54,8 +54,7 @@ func (s *schedule) compare(r *rapid.T) {
 	}
 }
 
-// sort finds out which run or update left which messages; where runs go on beside each other that cannot be momentary,
-// but how much there is.
+// sort determines which run or update added which messages. For concurrent runs, only the number of messages is known.
 func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]string {
 	left, at, count := map[string][]string{}, "", map[string]int{}
 	for _, m := range messages {
@@ -82,8 +81,7 @@ func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]strin
 	return left
 }
 
-// checkHistory reads every checkpoint: each is in order itself, is the same however it is asked for, and goes on from
-// the one before it.
+// checkHistory checks that every checkpoint is valid, is the same on every route, and continues from its predecessor.
 func (s *schedule) checkHistory(r *rapid.T) {
 	var all []momentary
 	s.tell(r, "/history?limit=1000", &all)
@@ -112,7 +110,7 @@ func (s *schedule) rolledBack() bool {
 	return slices.ContainsFunc(s.runs, func(k *knownRun) bool { return k.gone })
 }
 
-// checkWork: the agent made one task for a run at the most, and did no step twice.
+// checkWork checks that the agent created at most one task for each run and executed no step twice.
 func (s *schedule) checkWork(r *rapid.T) {
 	creates, steps := s.work()
 	if most := len(s.runs) + len(s.tasks); creates > most || steps > 3*creates {

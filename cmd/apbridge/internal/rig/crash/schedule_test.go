@@ -19,12 +19,12 @@ import (
 // scheduleChecks is the variable with the number of schedules to try.
 const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
 
-// TestSchedules has random clients, an agent with whims and restarts at any moment keep what is promised: one active
-// run on a thread, one end of each run, a log that only grows, nothing run twice, and a state that is what the runs
-// did.
+// TestSchedules checks guarantees with random clients, an agent with whims, and restarts at any moment: a thread has
+// one active run, each run ends once, the log only grows, nothing is executed twice, and the state results from the
+// runs.
 func TestSchedules(t *testing.T) {
-	// Without the variable the few schedules are the same each time: what a test run finds is then about the change
-	// under test. With it they are new ones, unless -rapid.seed names some.
+	// Without the variable, the same few schedules run each time, so a failure is due to the tested change. With it
+	// they are random, unless -rapid.seed is set.
 	settings := map[string]string{"rapid.checks": os.Getenv(scheduleChecks), "rapid.nofailfile": "true", "rapid.steps": "24", "rapid.shrinktime": "60s"}
 	if settings["rapid.checks"] == "" {
 		settings["rapid.checks"], settings["rapid.seed"] = "12", "1"
@@ -50,11 +50,11 @@ type schedule struct {
 	t      *testing.T
 	b      *rig.Bridge
 	agent  *whimsical
-	shares bool              // the agent lets runs run beside each other
-	work   func() (int, int) // tasks or runs that the agent made, and steps it did
+	shares bool              // the agent allows concurrent runs
+	work   func() (int, int) // tasks or runs created by the agent, and executed steps
 	forked bool              // a run began elsewhere than where the last one ended
 	runs   []*knownRun
-	posted int      // requests for runs, of which each has words of its own
+	posted int      // requests for runs, each with a different text
 	said   []string // messages of state updates, in their order
 	tasks  []*knownTask
 }
@@ -65,8 +65,8 @@ type knownRun struct {
 	frames               []rig.Frame // last read
 	ended                bool        // frames is all of it
 	gone                 bool        // it is not there any more
-	deleted              bool        // by its client; what stands on it stays
-	mayGo                bool        // another one asked for its being rolled back
+	deleted              bool        // by its client; later changes stay
+	mayGo                bool        // rolled back by another run's request
 }
 
 type knownTask struct {
@@ -99,7 +99,7 @@ func (s *schedule) leave() {
 	s.b.End()
 }
 
-// ask sends a request; a status that is none of these fails.
+// ask sends a request and fails the test unless the response has one of the statuses.
 func (s *schedule) ask(r *rapid.T, statuses []int, method, path, body string, headers ...string) rig.Answer {
 	a, err := s.b.Try(s.t.Context(), method, path, body, headers...)
 	if err != nil {
@@ -118,7 +118,7 @@ var (
 
 func (s *schedule) run(r *rapid.T) { s.order(r, "", orBusy) }
 
-// fork begins a run at any checkpoint there is.
+// fork starts a run at a random checkpoint.
 func (s *schedule) fork(r *rapid.T) {
 	list := s.ask(r, fine, "GET", rig.CrashThread+"/history?limit=1000", "").List("")
 	if len(list) == 0 {
@@ -132,10 +132,10 @@ func (s *schedule) fork(r *rapid.T) {
 	s.order(r, `"checkpoint_id":"`+rig.Dig(at, "checkpoint.checkpoint_id").(string)+`",`, allowed)
 }
 
-// order asks for a run that begins where the thread is, or elsewhere.
+// order requests a run that starts at the thread's state or elsewhere.
 func (s *schedule) order(r *rapid.T, where string, allowed []int) {
 	strategies := []string{"reject", "enqueue", "enqueue", "interrupt", "rollback", "concurrent"}
-	if !s.shares || where != "" { // what runs beside others begins where the thread is
+	if !s.shares || where != "" { // a concurrent run begins with the thread's state
 		strategies = strategies[:5]
 	}
 	strategy := rapid.SampledFrom(strategies).Draw(r, "strategy")
@@ -164,7 +164,7 @@ func (s *schedule) add(k *knownRun, strategy string) {
 	s.runs = append(s.runs, k)
 }
 
-// again sends a request with a key once more: it names the same run.
+// again repeats a request with a key and checks that the response names the same run.
 func (s *schedule) again(r *rapid.T) {
 	if k := s.pick(r, func(k *knownRun) bool { return k.key != "" && !k.gone && !k.mayGo }); k != nil {
 		if id := s.ask(r, fine, "POST", rig.CrashThread+"/runs", k.body, "Idempotency-Key", k.key).Text("run_id"); id != k.id {
@@ -213,7 +213,7 @@ func final(status string) bool {
 	return status == "success" || status == "error" || status == "timeout" || status == "interrupted"
 }
 
-// see looks at a run: it is there, and its status has only gone on.
+// see checks that a run exists and that its status has only advanced.
 func (s *schedule) see(r *rapid.T, k *knownRun) {
 	a := s.ask(r, []int{200, 404}, "GET", rig.CrashThread+"/runs/"+k.id, "")
 	if a.Status == http.StatusNotFound {
@@ -234,7 +234,7 @@ func (s *schedule) see(r *rapid.T, k *knownRun) {
 	k.status = now
 }
 
-// look is done after everything: no thread has two runs at work, unless they asked for that.
+// look is called after every action. It checks that no thread has two active runs, unless they requested that.
 func (s *schedule) look(r *rapid.T) {
 	alone := 0
 	for _, run := range s.ask(r, fine, "GET", rig.CrashThread+"/runs?status=running", "").List("") {
@@ -247,11 +247,11 @@ func (s *schedule) look(r *rapid.T) {
 	}
 }
 
-// read reads a run from its start, up to somewhere, and from there.
+// read reads a run from its start up to a random event, and from there.
 func (s *schedule) read(r *rapid.T) {
 	k := s.pick(r, there)
 	s.see(r, k)
-	if k.gone || k.mayGo || !final(k.status) { // one that is removed meanwhile breaks its readers off
+	if k.gone || k.mayGo || !final(k.status) { // removing a run breaks off its readers
 		return
 	}
 	s.replay(r, k)
@@ -265,7 +265,7 @@ func (s *schedule) read(r *rapid.T) {
 	}
 }
 
-// stream reads what comes after an id. A stream may break, and then starts again from there, but not for ever.
+// stream reads the events after an id. A broken stream is resumed from there, a limited number of times.
 func (s *schedule) stream(r *rapid.T, k *knownRun, after string) (rig.Answer, []rig.Frame) {
 	for try := 1; ; try++ {
 		res, frames, err := s.b.TryStream("GET", rig.CrashThread+"/runs/"+k.id+"/stream", "", 0, "Last-Event-ID", after)
@@ -278,7 +278,7 @@ func (s *schedule) stream(r *rapid.T, k *knownRun, after string) (rig.Answer, []
 	}
 }
 
-// replay reads all of an ended run, which must be what was read of it before.
+// replay reads an ended run completely and compares it with the events read before.
 func (s *schedule) replay(r *rapid.T, k *knownRun) {
 	res, all := s.stream(r, k, "-1")
 	if res.Status == http.StatusNotFound && k.mayGo {
@@ -348,7 +348,7 @@ func (s *schedule) whim(r *rapid.T) {
 	s.agent.expect(rapid.SliceOfN(rapid.SampledFrom([]whim{well, well, unheard, unsaid, garbage, broken, silent, thinking}), 1, 4).Draw(r, "whims")...)
 }
 
-// restart takes the process away, or has it go.
+// restart kills or stops the process.
 func (s *schedule) restart(r *rapid.T) {
 	if rapid.Bool().Draw(r, "killed") {
 		s.b.Kill()
@@ -358,7 +358,7 @@ func (s *schedule) restart(r *rapid.T) {
 	s.b = s.b.Again()
 }
 
-// settle lets everything come to its end, and compares the state with what the runs did.
+// settle waits until everything has ended and compares the state with the work of the runs.
 func (s *schedule) settle(r *rapid.T) {
 	s.agent.recover()
 	for late := time.Now().Add(adaptertest.Patience); ; {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// tally is a task/step agent of three steps that counts what it does, by the words of the run. It does what it is asked
-// for, even when the caller has left.
+// tally is a task/step agent with three steps that counts its work by the text of the run. It completes requests even
+// if the caller has left.
 type tally struct {
 	mu    sync.Mutex
 	tasks []*tallyTask
@@ -24,14 +24,14 @@ type tallyTask struct {
 	words string
 	steps int  // done
 	busy  bool // a step is being done
-	extra int  // steps asked for past the last one, or two at once
+	extra int  // steps requested after the last one, or concurrently
 }
 
 const tallySteps = 3
 
 func newTally() *tally { return &tally{made: map[string]int{}} }
 
-// wordsPattern finds what a run was asked, of which the last in a prompt is new.
+// wordsPattern finds the texts of runs. The last one in a prompt is new.
 var wordsPattern = regexp.MustCompile(`canary-[0-9]+-[0-9]+`)
 
 func (a *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func (a *tally) task(n int) map[string]any {
 	return map[string]any{"task_id": fmt.Sprintf("t%d", n), "input": a.tasks[n].words, "artifacts": []any{}}
 }
 
-// step takes as long as a quick tool: enough for a death to come in between.
+// step takes as long as a fast tool, which is enough time for a death.
 func (a *tally) step(id string) (int, any) {
 	a.mu.Lock()
 	k := a.find(id)
@@ -141,7 +141,7 @@ func onePage(n int) map[string]any {
 	return map[string]any{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}
 }
 
-// of is what was done for some words: tasks made, steps done, and steps asked for that there was no reason for.
+// of returns the work done for a text: tasks created, steps executed, and steps requested without need.
 func (a *tally) of(words string) (tasks, steps, extra int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

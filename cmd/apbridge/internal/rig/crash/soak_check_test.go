@@ -8,13 +8,13 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// done is an agent that did the same for all words.
+// done is an agent that did the same work for all texts.
 type done struct{ tasks, steps, extra int }
 
 func (d done) of(string) (int, int, int) { return d.tasks, d.steps, d.extra }
 
-// TestSoakFindsWhatIsBroken: the soak's check is silent about a sound history, and names the invariant that a broken
-// one breaks.
+// TestSoakFindsWhatIsBroken checks that the soak's check accepts a correct history and names the violated invariant of
+// an incorrect one.
 func TestSoakFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	frames := []rig.Frame{{ID: "1.0", Event: "updates", Data: "a"}, {ID: "2.0", Event: "updates", Data: "b"}}

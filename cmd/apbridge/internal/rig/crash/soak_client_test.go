@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// soakClient works through the bridges as a careful client does: each POST has an Idempotency-Key and is sent again, to
-// any bridge, until it is acknowledged; a stream that breaks is resumed by its last id, at any bridge.
+// soakClient uses the bridges like a careful client. Each POST has an Idempotency-Key and is repeated with any bridge
+// until it is acknowledged. A broken stream is resumed after its last id with any bridge.
 type soakClient struct {
 	history *history
 	bridges []string
@@ -29,7 +29,7 @@ const (
 	soakInsists  = 2 * time.Minute // until an operation is given up
 )
 
-// work goes on until ctx ends; what was begun by then is acknowledged or given up.
+// work continues until ctx ends. Requests that have begun by then are acknowledged or abandoned.
 func (c *soakClient) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.count++
@@ -43,7 +43,7 @@ func (c *soakClient) work(ctx context.Context) {
 
 func (c *soakClient) words() string { return fmt.Sprintf("canary-%d-%d", c.n, rand.IntN(1<<40)) }
 
-// thread makes a thread with two runs, of which the second waits for the first, and follows both.
+// thread creates a thread with two runs, the second of which waits for the first, and follows both.
 func (c *soakClient) thread(ctx context.Context) {
 	made, ok := c.insist(ctx, "POST", "/threads", `{}`)
 	if !ok {
@@ -91,7 +91,7 @@ func (c *soakClient) follow(ctx context.Context, r *soakRun) {
 	}
 }
 
-// stream reads what comes after an id from some bridge, and reports whether the stream was closed rather than broken.
+// stream reads the events after an id from some bridge and reports whether the stream was closed rather than broken.
 func (c *soakClient) stream(ctx context.Context, r *soakRun, after string) ([]rig.Frame, bool) {
 	req, err := http.NewRequestWithContext(ctx, "GET", c.some()+"/threads/"+r.thread+"/runs/"+r.id+"/stream", nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *soakClient) stream(ctx context.Context, r *soakRun, after string) ([]ri
 	return resumable(frames), err == nil
 }
 
-// resumable leaves out a frame without an id, which cannot be resumed after.
+// resumable removes frames without an id, since a stream cannot be resumed after them.
 func resumable(list []rig.Frame) []rig.Frame {
 	kept := list[:0]
 	for _, f := range list {
@@ -127,7 +127,7 @@ func resumable(list []rig.Frame) []rig.Frame {
 	return kept
 }
 
-// pulse puts a timer off with everything that is read.
+// pulse resets a timer with each read.
 type pulse struct {
 	io.Reader
 	timer *time.Timer
@@ -141,7 +141,7 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// task makes a v1 task and asks for its steps, each at some bridge.
+// task creates a v1 task and requests its steps, each from some bridge.
 func (c *soakClient) task(ctx context.Context) {
 	k := &soakTask{words: c.words()}
 	made, ok := c.insist(ctx, "POST", "/ap/v1/agent/tasks", `{"input":"`+k.words+`"}`)
@@ -166,8 +166,8 @@ func (c *soakClient) task(ctx context.Context) {
 	c.history.gaveUp("task %s has no last step: %q", k.id, k.given)
 }
 
-// insist sends a POST until it is acknowledged, under one Idempotency-Key. It ends early with ctx; a refusal that is no
-// reason to come again is a fault.
+// insist sends a POST until it is acknowledged, under one Idempotency-Key. It ends early with ctx. A permanent refusal
+// is a fault.
 func (c *soakClient) insist(ctx context.Context, method, path, body string) (map[string]any, bool) {
 	key := fmt.Sprintf("key-%d-%d", c.n, rand.Int64())
 	end := time.Now().Add(soakInsists)
@@ -194,7 +194,7 @@ var soakHTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (c *soakClient) some() string { return c.bridges[rand.IntN(len(c.bridges))] }
 
-// ask sends one request to some bridge; 0 is no answer.
+// ask sends one request to some bridge. The status is 0 if there was no response.
 func (c *soakClient) ask(ctx context.Context, method, path, body, key string) (map[string]any, int) {
 	ctx, stop := context.WithTimeout(ctx, soakPatience)
 	defer stop()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pastLease is how long a bridge is stopped: its lease of 12 s is over, and its runs are another bridge's.
+// pastLease is how long a bridge is stopped. By then its lease of 12 s has ended and another bridge has its runs.
 const pastLease = 15 * time.Second
 
 func soakSeedOf(t *testing.T) uint64 {
@@ -29,8 +29,8 @@ func soakSeedOf(t *testing.T) uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// disturb causes one fault after the other, each kind in each round, with some quiet between them, until ctx ends. All
-// bridges and the database work when it returns.
+// disturb causes one fault after another until ctx ends, with pauses between them. Each round has each kind of fault.
+// All bridges and the database work when it returns.
 func (s *soak) disturb(ctx context.Context) {
 	kinds := []struct {
 		name  string

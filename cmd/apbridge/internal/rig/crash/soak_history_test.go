@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// history is what the clients of a soak saw, for the check afterwards.
+// history records the observations of the clients of a soak for the final check.
 type history struct {
 	mu       sync.Mutex
 	runs     []*soakRun
@@ -31,7 +31,7 @@ type soakRun struct {
 	code              string      // of its error
 }
 
-// soakTask is a v1 task that was acknowledged.
+// soakTask is an acknowledged v1 task.
 type soakTask struct {
 	id, words string
 	given     []string // ids of steps, as they were handed out
@@ -41,7 +41,7 @@ type soakTask struct {
 	there     bool     // at the end
 }
 
-// soakRefusal is an answer that was no success.
+// soakRefusal is an unsuccessful response.
 type soakRefusal struct {
 	request string
 	status  int
@@ -87,12 +87,12 @@ func (h *history) summary() string {
 	return fmt.Sprintf("%d runs (%v), %d tasks (%d failed), %d refusals", len(h.runs), ends, len(h.tasks), failed, len(h.refusals))
 }
 
-// worker returns what an agent did for some words; see tally.of.
+// worker returns the work that an agent did for a text; see tally.of.
 type worker interface {
 	of(words string) (tasks, steps, extra int)
 }
 
-// violations are the invariants that do not hold, each with its name and where. logs are those of all bridges.
+// violations returns the violated invariants with names and places. logs are those of all bridges.
 func (h *history) violations(agent worker, logs string) []string {
 	var v []string
 	bad := func(format string, args ...any) { v = append(v, fmt.Sprintf(format, args...)) }
@@ -115,7 +115,7 @@ func (h *history) violations(agent worker, logs string) []string {
 	return v
 }
 
-// outcomes of a run whose bridge or database died: the rest is a fault of ours.
+// possible outcomes of a run whose bridge or database died; any other is a fault of the bridge.
 var honest = []string{"outcome_unknown", "database_unavailable", "upstream_unreachable", "timeout"}
 
 func (r *soakRun) check(agent worker, bad func(string, ...any)) {
@@ -147,7 +147,7 @@ func (r *soakRun) checkWork(agent worker, bad func(string, ...any)) {
 	}
 }
 
-// checkFrames: what was shown is still there, in the same order and the same words.
+// checkFrames checks that shown frames are still there, unchanged and in the same order.
 func (r *soakRun) checkFrames(bad func(string, ...any)) {
 	for i := 1; i < len(r.replayed); i++ {
 		if !before(r.replayed[i-1].ID, r.replayed[i].ID) {
@@ -166,7 +166,7 @@ func (r *soakRun) checkFrames(bad func(string, ...any)) {
 	}
 }
 
-// checkOrder: of two runs on a thread one is over before the other begins (INV3).
+// checkOrder checks that of two runs on a thread, one ends before the other begins (INV3).
 func (h *history) checkOrder(bad func(string, ...any)) {
 	threads := map[string][]*soakRun{}
 	for _, r := range h.runs {
@@ -210,7 +210,7 @@ func (k *soakTask) check(agent worker, bad func(string, ...any)) {
 	}
 }
 
-// check: a refusal says what happened, and carries the id of its request (INV8).
+// check checks that a refusal has a reason and the id of its request (INV8).
 func (r soakRefusal) check(bad func(string, ...any)) {
 	var said struct{ Message string }
 	_ = json.Unmarshal([]byte(r.body), &said)

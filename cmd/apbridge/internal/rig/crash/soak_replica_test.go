@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// replica is a bridge in a process of its own, which is started again at the same address. It is for the test's
-// goroutine.
+// replica is a bridge in a separate process, which is restarted at the same address. Only the test's goroutine may use
+// it.
 type replica struct {
 	t        *testing.T
 	binary   string
@@ -53,7 +53,7 @@ func (r *replica) ready() {
 	}
 }
 
-// readyMost is how long a bridge may need to serve again after whatever happened.
+// readyMost bounds the time until a bridge serves again after any fault.
 const readyMost = time.Minute
 
 func (r *replica) serves() bool {
@@ -91,7 +91,7 @@ func (r *replica) stop() {
 	_ = r.cmd.Wait()
 }
 
-// said is what all lives of the bridge have logged.
+// said holds the log output of all processes of the bridge.
 func (r *replica) said() string {
 	var all strings.Builder
 	for _, c := range r.consoles {

@@ -29,9 +29,9 @@ const (
 	soakSettle   = 3 * time.Minute // for a lease to end, a take-over, and the steps that are left
 )
 
-// TestSoak has clients of both faces work through three bridges over one PostgreSQL while bridges are killed, bridges
-// are stopped for longer than their lease, and the database server crashes. Everything the clients saw is recorded;
-// when all has come to rest, the invariants INV1 to INV8 of docs/faults.md are checked on it.
+// TestSoak runs clients of both faces against three bridges over one PostgreSQL while bridges are killed, bridges are
+// stopped for longer than their lease, and the database server crashes. The observations of the clients are recorded.
+// At the end the invariants INV1 to INV8 of docs/faults.md are checked on them.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv(soakTime))
 	if err != nil {
@@ -57,7 +57,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("seed %d: %s; faults: %v", seed, h.summary(), s.faults)
 }
 
-// soak is the bridges, their database and their agent.
+// soak holds the bridges, their database and their agent.
 type soak struct {
 	t        *testing.T
 	cluster  *storetest.Cluster
@@ -78,7 +78,7 @@ func (s *soak) start(agent string) {
 	}
 }
 
-// run has the clients work while faults happen, one after the other.
+// run runs the clients while faults happen one after another.
 func (s *soak) run(length time.Duration) *history {
 	ctx, stop := context.WithTimeout(s.t.Context(), length)
 	defer stop()
@@ -96,7 +96,7 @@ func (s *soak) run(length time.Duration) *history {
 	return h
 }
 
-// settle has every acknowledged run come to its end.
+// settle waits until every acknowledged run has ended.
 func (s *soak) settle(h *history) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), soakSettle)
@@ -130,7 +130,7 @@ func (s *soak) stop() {
 
 var uuidIn = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// linesAbout are the lines of the bridges' logs about the run or thread that a violation names.
+// linesAbout returns the lines of the bridges' logs about the run or thread that a violation names.
 func linesAbout(violation, logs string) (lines []string) {
 	id := uuidIn.FindString(violation)
 	for line := range strings.Lines(logs) {

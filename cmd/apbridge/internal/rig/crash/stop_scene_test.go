@@ -21,7 +21,7 @@ func heldInAStep() adaptertest.Peer {
 
 func (h heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Gate.ServeHTTP(w, r) }
 
-// atWork reports whether the held step was asked for.
+// atWork reports whether the held step was requested.
 func (h heldAgent) atWork() bool {
 	select {
 	case <-h.Reached:
@@ -31,7 +31,7 @@ func (h heldAgent) atWork() bool {
 	}
 }
 
-// playStop: the process is told to stop while an agent is at work, which goes on to its end meanwhile.
+// playStop stops the process while an agent is working. The agent finishes its work during the shutdown.
 func playStop(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	agent := peer.(heldAgent)
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()

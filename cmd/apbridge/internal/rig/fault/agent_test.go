@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// agentFault is an agent that goes wrong, and what its client must be told.
+// agentFault is a failing agent with the error that its client must receive.
 type agentFault struct {
 	name   string // begins with the fault's id
 	peer   func() adaptertest.Peer
@@ -21,13 +21,13 @@ type agentFault struct {
 	code   string   // of its error
 	named  string   // the name of the error that the agent gives; "" if it gives none
 	words  []string // that its message must have
-	works  int      // what the agent did in the failed run, all told
-	asked  int      // step POSTs it was sent for that, or requests for a run
+	works  int      // the agent's total work in the failed run
+	asked  int      // step POSTs or requests for a run that it received
 	heals  bool     // the next run works
 }
 
-// TestFaultyAgents: a run whose agent fails ends with a code and a message for a person, all routes say the same,
-// nothing was done twice, and the thread is free for the next run.
+// TestFaultyAgents checks that a run whose agent fails ends with a code and a readable message, that all routes report
+// the same, that nothing was executed twice, and that the thread is free for the next run.
 func TestFaultyAgents(t *testing.T) {
 	t.Parallel()
 	for _, f := range append(stepFaults(), threadFaults()...) {
@@ -40,7 +40,7 @@ func neverEnding() adaptertest.Peer {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"on and on"`, Repeat: true}}}
 }
 
-// The limits leave what answers at once, the run after the one that hangs, its time on a busy machine.
+// The limits leave enough time on a busy machine for the run after the hanging one, which answers at once.
 func quickly(a *config.Agent)   { a.StepTimeout = 3 * time.Second }
 func quickRun(a *config.Agent)  { a.RunTimeout = 5 * time.Second }
 func fourSteps(a *config.Agent) { a.MaxSteps = 4 }
@@ -116,7 +116,7 @@ func threadFaults() []agentFault {
 	}
 }
 
-// cutShort is an agent whose stream breaks in its first run, and that answers as given when it is gone back to.
+// cutShort returns an agent whose stream breaks in its first run and which then responds to join as given.
 func cutShort(join adaptertest.Canned) *adaptertest.ThreadAgent {
 	p := adaptertest.ChatPlay()
 	p.CutAfter = []int{3}
@@ -129,7 +129,7 @@ func forgetsTheRun() adaptertest.Peer {
 	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
 }
 
-// TestGraphDiesForGood covers a graph that dies, so that the end of its run cannot be found out.
+// TestGraphDiesForGood covers a graph that dies, so that the outcome of its run cannot be determined.
 func TestGraphDiesForGood(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
@@ -152,7 +152,7 @@ func (f agentFault) start(t *testing.T) (*rig.Bridge, adaptertest.Peer) {
 	return rig.InFront(t, peer, f.agent), peer
 }
 
-// error is what clients of threads and runs see as the name of the error.
+// error is the name of the error for clients of threads and runs.
 func (f agentFault) error() string {
 	if f.named != "" {
 		return f.named
@@ -160,7 +160,7 @@ func (f agentFault) error() string {
 	return f.code
 }
 
-// throughThreads: stream, join, run and thread all tell of the failure.
+// throughThreads checks that stream, join, run and thread all report the failure.
 func (f agentFault) throughThreads(t *testing.T) {
 	b, peer := f.start(t)
 	at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
@@ -190,7 +190,8 @@ func (f agentFault) throughThreads(t *testing.T) {
 	f.checkNext(t, next, next.At("__error__.code"))
 }
 
-// throughTasks: the last step tells of the failure, with 200, and nothing more happens however often it is asked for.
+// throughTasks checks that the last step reports the failure, with 200, and that repeated requests have no further
+// effect.
 func (f agentFault) throughTasks(t *testing.T) {
 	b, peer := f.start(t)
 	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
@@ -230,8 +231,8 @@ func (f agentFault) checkMessage(t *testing.T, message string) {
 	}
 }
 
-// checkNext: the thread is free. The next run works where the agent is well again, and fails the same way where it is
-// not.
+// checkNext checks that the thread is free. The next run succeeds if the agent has recovered, and otherwise fails in
+// the same way.
 func (f agentFault) checkNext(t *testing.T, next rig.Answer, code any) {
 	t.Helper()
 	want := any(f.code)
@@ -282,7 +283,7 @@ func TestAgentThatIsNotThere(t *testing.T) {
 			b := rig.InFrontOf(t, "http://"+address, func(a *config.Agent) { a.Dialect = dialect })
 			f := agentFault{status: "error", code: "upstream_unreachable", words: []string{"agent", address}}
 			at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
-			for range 2 { // the second is no 409: the thread is free
+			for range 2 { // the second request does not get 409, because the thread is free
 				failed := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 				if failed.At("__error__.code") != f.code {
 					t.Fatalf("wait: %s", failed.Body)
@@ -376,7 +377,7 @@ func TestGraphForgetsTheThread(t *testing.T) {
 	}
 }
 
-// TestSpeaksNoDialect covers a server that is no agent.
+// TestSpeaksNoDialect covers a server that is not an agent.
 func TestSpeaksNoDialect(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -24,7 +24,7 @@ func TestBodiesTogetherInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	begun := strings.Repeat(" ", 60<<10) // all but the end of a body, which holds its room
+	begun := strings.Repeat(" ", 60<<10) // all but the end of a body, which occupies its memory
 	if _, err := fmt.Fprintf(conn, "POST /threads HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(begun)+2, begun); err != nil {
 		t.Fatal(err)
 	}

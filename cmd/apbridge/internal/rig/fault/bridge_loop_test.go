@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// detour is an address that leads to wherever it is said to later.
+// detour is an address whose destination is set later.
 type detour struct {
 	to    atomic.Pointer[url.URL]
 	calls atomic.Int64
@@ -66,7 +66,7 @@ func TestLongWays(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"
 	for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
-		if got := b.Do("POST", path, `{}`, "CDN-Loop", far).Is(422); !rig.Says(string(got.Body), "through 9 servers", "taken for a loop") {
+		if got := b.Do("POST", path, `{}`, "CDN-Loop", far).Is(422); !rig.Says(string(got.Body), "through 9 servers", "treated as a loop") {
 			t.Errorf("%s answered %s", path, got.Body)
 		}
 	}

@@ -199,7 +199,7 @@ func TestRunOfAClientThatLeaves(t *testing.T) {
 }
 
 // TestReaderThatLeaves checks, on every route, that a reader's disconnect ends a run of another client only if the
-// reader asked for that.
+// reader requested that.
 func TestReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
@@ -234,7 +234,7 @@ func TestReaderThatLeaves(t *testing.T) {
 	}
 }
 
-// bodyOf is a query's one parameter as a request's body.
+// bodyOf returns a query's only parameter as a request body.
 func bodyOf(query string) string {
 	name, value, found := strings.Cut(strings.TrimPrefix(query, "?"), "=")
 	if !found {
@@ -243,7 +243,7 @@ func bodyOf(query string) string {
 	return `{"` + name + `":` + map[string]string{"0": "false", "1": "true"}[value] + `}`
 }
 
-// TestCancelWaitsForTheEnd: a client that asked to wait sees an ended run at once, on both routes.
+// TestCancelWaitsForTheEnd checks on both routes that the run has ended when a waiting client gets its response.
 func TestCancelWaitsForTheEnd(t *testing.T) {
 	t.Parallel()
 	for path, statuses := range map[string][2]int{"thread": {http.StatusAccepted, http.StatusNoContent}, "run": {http.StatusNoContent, http.StatusNoContent}} {
@@ -268,7 +268,7 @@ func TestCancelWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// sendAndLeave is gone as soon as the request is written.
+// sendAndLeave disconnects as soon as the request is written.
 func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	b.T.Helper()
 	ctx, leave := context.WithCancel(b.T.Context())
@@ -280,8 +280,8 @@ func sendAndLeave(b *rig.Bridge, method, path, body string) {
 }
 
 // TestShutdownDuringAWait checks that the run of a waiting client is handed over when the bridge stops. The client
-// asked for cancellation on disconnect, but it does not disconnect, so the run is not cancelled. One call is open at
-// that time, and the agent lists its result.
+// requested cancellation on disconnect but does not disconnect, so the run is not cancelled. One call is open at that
+// time, and the agent lists its result.
 func TestShutdownDuringAWait(t *testing.T) {
 	t.Parallel()
 	const before = 30 // quick steps

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// arrivals notes how requests arrive before they are served.
+// arrivals records requests before they are served.
 type arrivals struct {
 	next http.Handler
 	mu   sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// drainingAgent is a step agent that takes any body without looking at it, so that a test measures the bridge alone.
+// drainingAgent is a step agent that discards any body, so that a test measures only the bridge.
 func drainingAgent() http.Handler {
 	m := http.NewServeMux()
 	for route, text := range map[string]string{
@@ -48,7 +48,7 @@ func manyMessages(n int) string {
 // TestCostOfOneBody checks that the cost of a body grows only with its length, whatever its number of keys or messages,
 // from reading to the response. It measures allocations, which are the same on every machine, and live memory.
 func TestCostOfOneBody(t *testing.T) {
-	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
+	storetest.File(t) // allocations of the PostgreSQL client are not in these bounds
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	durable := func(agent http.Handler, dialect string) *rig.Bridge {
 		cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL, func(a *config.Agent) { a.Dialect = dialect })})
@@ -79,7 +79,7 @@ func TestCostOfOneBody(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			small, _ := costOf(t, c.to, c.path(), c.before+c.fill(c.n)+c.after)
 			large, size := costOf(t, c.to, c.path(), c.before+c.fill(2*c.n)+c.after)
-			for range 2 { // as MeasureUntil, each time on a path of its own
+			for range 2 { // like MeasureUntil, each time on a separate path
 				if large.Allocated > min(c.allocated*size, 3*small.Allocated) || large.Live > c.live*size {
 					large, size = costOf(t, c.to, c.path(), c.before+c.fill(2*c.n)+c.after)
 				}

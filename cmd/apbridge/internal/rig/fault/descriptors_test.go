@@ -66,7 +66,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// idleConnection is one on which a request was answered.
+// idleConnection returns a connection on which a request was answered.
 func idleConnection(t *testing.T, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -89,7 +89,7 @@ func leaveAll(list []net.Conn) {
 	}
 }
 
-// checkMemoryLimit: GOMEMLIMIT is honoured beside the GOGC of the program.
+// checkMemoryLimit checks that GOMEMLIMIT is honoured together with the program's GOGC.
 func checkMemoryLimit(t *testing.T, metrics string) {
 	t.Helper()
 	if !rig.Says(metrics, "\ngo_gc_gomemlimit_bytes 3.145728e+08\n", "\ngo_gc_gogc_percent 50\n") {

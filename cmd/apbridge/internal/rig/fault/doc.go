@@ -1,2 +1,2 @@
-// Package fault tests faults of agents, clients, disks and limits, which docs/faults.md lists. It only has tests.
+// Package fault tests faults of agents, clients, disks and limits, which docs/faults.md lists. It only contains tests.
 package fault

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestBackupOnAFullDisk: a copy for which there is no room is refused, and nothing of it takes room after that.
+// TestBackupOnAFullDisk checks that a copy without enough space fails and leaves no file that takes up space.
 func TestBackupOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := onSmallDisk(t)

@@ -12,7 +12,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAFullDatabaseIsSaidOnce: whatever number of requests it refuses. Each has its own line with its status.
+// TestAFullDatabaseIsSaidOnce checks that a full database is logged once, however many requests are refused. Each
+// request has its own line with its status.
 func TestAFullDatabaseIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

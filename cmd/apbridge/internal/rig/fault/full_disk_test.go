@@ -44,9 +44,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	b.Post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).Is(http.StatusInsufficientStorage)
 	full(b, true)
-	b.Thread() // there is room for it, which does not mean that there is any to speak of
+	b.Thread() // there is room for it, but hardly more
 	full(b, true)
-	g.Open() // the run's step is too long for what is left
+	g.Open() // the run's step is too long for the remaining space
 	for i := range kept {
 		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).OK()
 	}

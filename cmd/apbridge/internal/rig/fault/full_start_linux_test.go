@@ -18,11 +18,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// smallDisk is set for a test that is run once more, to the folder where its small disk goes.
+// smallDisk is the variable with the folder of the small disk, which is set when a test runs itself again.
 const smallDisk = "APBRIDGE_TEST_SMALL_DISK"
 
-// onSmallDisk runs the test that calls it once more, in a process that has a file system of a few megabytes to itself,
-// and gives that one its folder; "" to the first. The test is left out where this user may not make such a process.
+// onSmallDisk runs the calling test again in a process with its own file system of a few megabytes, and returns the
+// folder there. In the first process it returns "". The test is skipped if this user may not create such a process.
 func onSmallDisk(t *testing.T) (folder string) {
 	t.Helper()
 	if folder = os.Getenv(smallDisk); folder != "" {
@@ -48,7 +48,7 @@ func onSmallDisk(t *testing.T) (folder string) {
 	return ""
 }
 
-// fill leaves no room on a disk, and returns what gives it back.
+// fill fills a disk and returns a function that frees the space.
 func fill(t *testing.T, folder string) (empty func()) {
 	t.Helper()
 	file := filepath.Join(folder, "filler")
@@ -86,7 +86,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	at := b.Thread()
 	run := b.Begin(at, "")
 	g.Await(t)
-	// It is in the log, and the file has no room for it.
+	// It is in the log, but the file has no room for it.
 	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"text":"`+strings.Repeat("long ", 100_000)+`"}}`).OK()
 	crashed := filepath.Join(folder, "crashed.db")
 	for _, end := range []string{"", "-wal", "-shm", "-lock"} { // what a crash would leave
@@ -96,7 +96,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	b.End()
 
 	empty := fill(t, folder)
-	if app, err := bridge.New(t.Context(), cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), "no room", cfg.Database) { // for SQLite's files beside it
+	if app, err := bridge.New(t.Context(), cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), "no room", cfg.Database) { // for SQLite's files next to it
 		if err == nil {
 			_ = app.Close()
 		}

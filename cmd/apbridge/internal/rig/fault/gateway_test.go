@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// gatewayScene is an agent whose gateway answers 504 in its place.
+// gatewayScene is an agent whose gateway returns 504 in its place.
 type gatewayScene struct {
 	name         string
 	kind         adaptertest.Kind
@@ -40,7 +40,7 @@ func gatewayScenes() []gatewayScene {
 
 // TestGatewayAnswersForTheAgent covers a gateway that times out in front of the agent. If the agent reports the task or
 // step, that result is used. Otherwise the run ends with an unknown outcome. It is retried only if the client's request
-// asks for that, not because of the configuration.
+// demands it, not because of the configuration.
 func TestGatewayAnswersForTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, s := range gatewayScenes() {
@@ -69,7 +69,7 @@ func TestGatewayAnswersForTheAgent(t *testing.T) {
 	}
 }
 
-// check has a run made and compares its error, and what the agent did.
+// check creates a run and compares its error and the agent's work.
 func (s gatewayScene) check(t *testing.T, retries int, run func(*rig.Bridge) (code any)) {
 	t.Helper()
 	agent := adaptertest.NewStepAgent(s.kind)

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lateAgent stands in front of an agent and has the nth request for work done and answered only when it is told to,
-// whether or not the caller is still there.
+// lateAgent is a proxy of an agent. It delays the nth request for work until it is released, whether or not the caller
+// is still connected.
 type lateAgent struct {
 	*rig.Gate
 	left chan struct{} // closed when the caller has left
@@ -46,8 +46,8 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestAnswerAfterTheTimeout covers an agent that does its work and answers 200 after the run has timed out. The run and
 // its thread are unchanged, the agent is not called again, and the next run does not get the late result. The late
-// answer is not recorded: the connection is closed at the timeout, which tells the agent that its caller has left, and
-// the late bytes are lost.
+// answer is not recorded. The connection is closed at the timeout, from which the agent sees that its caller has left,
+// and the late bytes are lost.
 func TestAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){
@@ -81,7 +81,7 @@ func TestAnswerAfterTheTimeout(t *testing.T) {
 	}
 }
 
-// withoutReasons leaves of messages that say why a run failed that they do.
+// withoutReasons replaces the reasons in messages about failed runs.
 func withoutReasons(texts []any) []any {
 	for i, text := range texts {
 		if said, _ := text.(string); strings.HasPrefix(said, "Error: ") {
@@ -91,8 +91,8 @@ func withoutReasons(texts []any) []any {
 	return texts
 }
 
-// checkLate starts a run, lets it time out and the agent answer, and compares what is told of it before and after. It
-// returns the thread.
+// checkLate starts a run, waits for its timeout and then lets the agent answer. It compares the responses about the run
+// before and after the answer, and returns the thread.
 func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	b.T.Helper()
 	at = b.Thread()
@@ -105,14 +105,14 @@ func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	before := told(b, at, run)
 	late.Open()
 	await(b.T, "the agent answers", late.done)
-	b.Get("/readyz").OK() // a write, after whatever the answer might have brought about
+	b.Get("/readyz").OK() // a write, after any effect of the late answer
 	if diff := cmp.Diff(before, told(b, at, run)); diff != "" {
 		b.T.Errorf("what is told of the run (-before +after the late answer):\n%s", diff)
 	}
 	return at
 }
 
-// told is all that clients can learn of a run and its thread.
+// told returns everything that clients can read about a run and its thread.
 func told(b *rig.Bridge, at, run string) []any {
 	b.T.Helper()
 	_, frames := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", "-1")
@@ -128,6 +128,6 @@ func await(t *testing.T, what string, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(adaptertest.Patience):
-		t.Fatalf("in vain waited for: %s", what)
+		t.Fatalf("timed out waiting for: %s", what)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestGraphNeverEnds checks that the bridge stops a graph at max_steps, whether or not its server honours
-// recursion_limit, also if each step is a request of its own. Runs that need no more steps succeed.
+// recursion_limit, and also if each step is a separate request. Runs that need no more steps succeed.
 func TestGraphNeverEnds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -58,7 +58,7 @@ func TestGraphNeverEnds(t *testing.T) {
 	}
 }
 
-// longPlay is a graph that makes so many supersteps.
+// longPlay returns a graph with the given number of supersteps.
 func longPlay(steps int) adaptertest.ThreadPlay {
 	p := adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`}}
 	values := `{"n":%d}`
@@ -76,8 +76,8 @@ func longPlay(steps int) adaptertest.ThreadPlay {
 	return p
 }
 
-// A graph makes as many steps as it needs, unless the client, the assistant or the operator sets a limit: the smallest
-// is used, told to the agent and named in the error. A request that gets less than it asked for is told so.
+// A graph makes as many steps as it needs, unless the client, the assistant or the operator sets a limit. The smallest
+// limit is used, passed to the agent and named in the error. A response reports if the limit is lower than requested.
 func TestMostStepsOfAGraph(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestMostStepsOfAGraph(t *testing.T) {
 	}
 }
 
-// The same holds of a task that such an agent carries out, with each way in which its steps are asked for.
+// The same applies to a task of such an agent, in each stepping mode.
 func TestMostStepsOfATaskOfAGraph(t *testing.T) {
 	t.Parallel()
 	const steps = 130
@@ -175,8 +175,8 @@ func TestMostStepsOfATaskOfAGraph(t *testing.T) {
 	}
 }
 
-// A task/step agent that never says that it is done is stopped after 100 steps. A request may lower that, and is told
-// where it cannot raise it.
+// A task/step agent that never reports its last step is stopped after 100 steps. A request may lower the limit. The
+// response reports if the request cannot raise it.
 func TestMostStepsOfATaskStepAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -207,7 +207,7 @@ func TestMostStepsOfATaskStepAgent(t *testing.T) {
 	}
 }
 
-// TestRecursionLimitOfARequest is a max_steps of this run.
+// TestRecursionLimitOfARequest checks that recursion_limit limits the steps of this run.
 func TestRecursionLimitOfARequest(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]adaptertest.Peer{
@@ -224,7 +224,7 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 	}
 }
 
-// babbling is a graph that writes custom frames, which are no steps, and does not end.
+// babbling returns a graph that endlessly writes custom frames, which are not steps.
 func babbling() *adaptertest.ThreadAgent {
 	play := adaptertest.HangPlay()
 	for range 200 {

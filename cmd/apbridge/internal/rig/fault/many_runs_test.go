@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// heldAgent is an agent that holds its steps back at first, and counts how many it was asked for at once.
+// heldAgent is an agent that holds its steps back at first and counts the concurrent requests for steps.
 type heldAgent struct {
 	http.Handler
 	free      chan struct{}
@@ -28,7 +28,7 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.now.Add(-1)
 		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
 		}
-		<-c.free // and then it does the step, though its caller may have died
+		<-c.free // and then it executes the step, though its caller may have died
 	}
 	c.Handler.ServeHTTP(w, r)
 }
@@ -41,10 +41,10 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
 	c := &heldAgent{Handler: agent, free: make(chan struct{})}
 	b := rig.InFront(t, c, func(a *config.Agent) {
-		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to make the runs
+		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to create the runs
 	})
 	release := sync.OnceFunc(func() { close(c.free) })
-	t.Cleanup(release) // the agent is closed when all have left it
+	t.Cleanup(release) // the agent can be closed when all clients have left
 	for range runs {
 		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
 	}
@@ -54,7 +54,7 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
 	b = b.Again()
 	b.Get("/readyz").OK()
-	for free := 0; free < runs; { // as long as it takes, if only it goes on
+	for free := 0; free < runs; { // as long as it takes, provided that it makes progress
 		before := free
 		rig.Eventually(t, fmt.Sprintf("more than %d threads are free", before), func() bool {
 			free, _ = strconv.Atoi(string(b.Post("/threads/count", `{"status":"idle"}`).OK().Body))

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newerStepAgent is a step agent of a later version of its document: each object has a further field, and no step has a
-// status of today's.
+// newerStepAgent is a step agent of a later version of its document. Each object has an additional field, and no step
+// has a currently known status.
 type newerStepAgent struct {
 	*adaptertest.StepAgent
 	newer atomic.Int64 // steps that were told in later words

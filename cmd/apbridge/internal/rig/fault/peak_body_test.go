@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// mostOfABody is what one body may take in memory, as a multiple of its length.
+// mostOfABody bounds the memory for one body, as a multiple of its length.
 const mostOfABody = 10
 
 // mostOfEmptyTexts is the same for the one shape that takes more: each byte of it is a token, and the conversation that
@@ -26,14 +26,13 @@ const mostOfEmptyTexts = 12
 // Measured: 10.4 to 12.1.
 const mostStreamed = 13
 
-// shapeOfABody is one request with a large body. IDs in the path and the body are those of a thread and a task that
-// were made before.
+// shapeOfABody is one request with a large body. IDs in the path and the body are those of an existing thread and task.
 type shapeOfABody struct {
 	name, method, path, body string
 	status                   int
 }
 
-// shapesOfABody are bodies that are as large as they may be, by what they have much of.
+// shapesOfABody returns bodies of the maximum size, by the element that they have many of.
 func shapesOfABody() []shapeOfABody {
 	const size = 12 << 20
 	many := func(piece string) string { return strings.Repeat(piece, size/len(piece)) }
@@ -137,7 +136,7 @@ func TestPeakOfOneBody(t *testing.T) {
 				most = mostStreamed
 			}
 			took := c.take(t, binary, config)
-			for range 2 { // a collection of garbage may have come late
+			for range 2 { // a garbage collection may have been late
 				if took > float64(most) {
 					took = min(took, c.take(t, binary, config))
 				}
@@ -149,7 +148,7 @@ func TestPeakOfOneBody(t *testing.T) {
 	}
 }
 
-// take sends the body to a new process, and returns how many times its length that took.
+// take sends the body to a new process and returns the memory used as a multiple of the body's length.
 func (c shapeOfABody) take(t *testing.T, binary, config string) float64 {
 	t.Helper()
 	folder := t.TempDir()
@@ -166,8 +165,7 @@ func (c shapeOfABody) take(t *testing.T, binary, config string) float64 {
 	return took
 }
 
-// idOf makes something and returns its id. It also has the bridge ask its agents what they are, before anything is
-// measured.
+// idOf creates an object and returns its id. This also makes the bridge detect its agents before anything is measured.
 func idOf(t *testing.T, bridge *rig.Process, path, before string) string {
 	t.Helper()
 	made, err := rig.Call(t.Context(), http.DefaultClient, http.MethodPost, bridge.URL+path, `{}`)
@@ -200,7 +198,7 @@ func sendBody(t *testing.T, method, url, body string) (status int) {
 	return res.StatusCode
 }
 
-// acceptingAgent is a step agent that takes any body without looking at it.
+// acceptingAgent returns a step agent that accepts and discards any body.
 func acceptingAgent() http.Handler {
 	m := http.NewServeMux()
 	for route, text := range map[string]string{
@@ -221,7 +219,7 @@ func acceptAll(kind, text string) http.HandlerFunc {
 	}
 }
 
-// acceptingGraph is a graph that takes any body without looking at it and answers one word.
+// acceptingGraph returns a graph that accepts and discards any body and answers with one word.
 func acceptingGraph() http.Handler {
 	const run = "01900000-0000-7000-8000-000000000002"
 	frames := "event: metadata\ndata: {\"run_id\":\"" + run + "\",\"attempt\":1}\n\n" +

@@ -22,7 +22,7 @@ const (
 	canaryQuery   = "canary-query-6d10"   // in a URL's query
 	canaryHook    = "canary-hook-sign-44" // signs webhooks
 	canaryCookie  = "canary-cookie-e5e5"
-	canaryWrong   = "canary-wrong-key-8c8c" // a key that is none
+	canaryWrong   = "canary-wrong-key-8c8c" // an invalid key
 	canaryPrivate = "canary-key-0123456789" // a key
 )
 
@@ -33,7 +33,7 @@ var canaries = []string{
 // credentials must not even be seen by their owners.
 var credentials = []string{canaryHeader, canaryHook, canaryPrivate, canaryWrong, canaryCookie}
 
-// blabbing fails every call and repeats all it was told.
+// blabbing fails every call and repeats everything that it received.
 func blabbing(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
@@ -100,7 +100,7 @@ agents:
 	}
 }
 
-// everything asks for what is good and for what fails, in both dialects.
+// everything sends valid and failing requests in both dialects.
 func everything(t *testing.T, r *rig.Bridge, ask func(method, path, body string, headers ...string) rig.Answer) {
 	prompt := `{"input":"` + canaryPrompt + `"`
 	ask("POST", "/runs/wait?q="+canaryQuery, prompt+"}").Want(t, 200, canaryAnswer)

@@ -52,8 +52,8 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// TestFurtherQueues checks that all agents together, a thread and a key have limits of their own and that each refusal
-// names its limit.
+// TestFurtherQueues checks the separate limits of all agents together, a thread and a key, and that each refusal names
+// its limit.
 func TestFurtherQueues(t *testing.T) {
 	t.Parallel()
 	const key = "a key of sixteen characters"
@@ -84,7 +84,7 @@ func TestFurtherQueues(t *testing.T) {
 	}
 }
 
-// A key has half of an agent's queue at the most and a tenant three quarters, so that the runs of others may wait.
+// A key may use at most half of an agent's queue and a tenant three quarters, so that runs of others can wait.
 func TestAKeyLeavesRoomInTheQueueToOthers(t *testing.T) {
 	t.Parallel()
 	keyOf := func(id string) string { return "a key of sixteen characters " + id }

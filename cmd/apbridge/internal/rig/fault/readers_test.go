@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gatedAgent is a step agent that begins when it may, and then makes steps of some size.
+// gatedAgent is a step agent that begins when its gate opens and then returns steps of a given size.
 func gatedAgent(may <-chan struct{}, steps, size int) http.Handler {
 	m, n := http.NewServeMux(), atomic.Int64{}
 	m.Handle("/", drainingAgent())
@@ -36,7 +36,7 @@ func gatedAgent(may <-chan struct{}, steps, size int) http.Handler {
 	return m
 }
 
-// rawReader opens a stream by hand and reads its header, no more.
+// rawReader opens a stream on a raw connection and only reads its header.
 func rawReader(t *testing.T, b *rig.Bridge, path, version string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.URL, "http://"))

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// deathInStep is a process that dies, and what the next one makes of it.
+// deathInStep describes the death of a process and the outcome in the next one.
 type deathInStep struct {
 	name  string
 	kind  adaptertest.Kind
-	fault adaptertest.Fault // of the second step; "": it is done although no caller waits for it
+	fault adaptertest.Fault // of the second step; "": it is executed although no caller waits for it
 	nth   int               // the step POST at which the process dies
 	code  string            // "" : the run succeeds
-	steps int               // that the agent has done when all is over
+	steps int               // that the agent has done at the end
 	asked int               // step POSTs it was sent, all told
 }
 
@@ -32,8 +32,8 @@ func deathsInSteps() []deathInStep {
 	}
 }
 
-// TestProcessDiesInAStep: the step's outcome is found out by asking the agent, or said to be unknown. No step is done
-// twice.
+// TestProcessDiesInAStep checks that the step's outcome is requested from the agent, or else reported as unknown. No
+// step is executed twice.
 func TestProcessDiesInAStep(t *testing.T) {
 	t.Parallel()
 	for _, s := range deathsInSteps() {
@@ -182,8 +182,8 @@ func TestProcessDiesWhileQueued(t *testing.T) {
 	b.Expect(at, "status", "idle")
 }
 
-// TestParkedAcrossARestart: a task between two POSTs goes on where it was, or is cancelled when no client asks for a
-// step.
+// TestParkedAcrossARestart checks that a task between two POSTs continues where it was, or is cancelled if no client
+// requests a step.
 func TestParkedAcrossARestart(t *testing.T) {
 	t.Parallel()
 	t.Run("goes on", func(t *testing.T) {

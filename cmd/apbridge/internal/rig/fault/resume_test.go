@@ -29,7 +29,7 @@ func questionable() map[string]questioned {
 	}
 }
 
-// asked is how often an agent was asked for work.
+// asked returns the number of requests for work that an agent received.
 func asked(peer adaptertest.Peer) int {
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
 		return a.Calls(rig.StartRoute)
@@ -37,7 +37,7 @@ func asked(peer adaptertest.Peer) int {
 	return len(peer.(*adaptertest.StepAgent).Inputs())
 }
 
-// answers is how many answers an agent was told.
+// answers returns the number of answers that an agent received.
 func answers(peer adaptertest.Peer) (n int) {
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
 		for _, body := range a.Bodies(rig.StartRoute) {
@@ -48,7 +48,7 @@ func answers(peer adaptertest.Peer) (n int) {
 	return strings.Count(strings.Join(peer.(*adaptertest.StepAgent).Inputs(), "\n"), "blue")
 }
 
-// stopped is a thread whose run has asked, and the id of the question.
+// stopped returns a thread whose run has asked a question, and the id of the question.
 func stopped(b *rig.Bridge) (at, run, question string) {
 	b.T.Helper()
 	at = b.Thread()
@@ -113,7 +113,7 @@ func TestWhichOfTwo(t *testing.T) {
 
 const firstQuestion, otherQuestion = "74462228383d847ecfda1c079720e8fc", "84462228383d847ecfda1c079720e8fd"
 
-// askingTwice is a graph whose node asks two questions at once.
+// askingTwice returns a graph whose node asks two questions at once.
 func askingTwice() adaptertest.ThreadPlay {
 	play := adaptertest.AskPlay()
 	twice := strings.NewReplacer(`[{"id":"`+firstQuestion+`",`, `[{"id":"`+otherQuestion+`","value":"Sure?"},{"id":"`+firstQuestion+`",`)
@@ -222,7 +222,7 @@ func TestAnsweredAfterACancel(t *testing.T) {
 	}
 }
 
-// eachAtItsQuestion is a task that waits for an answer, of either kind of agent and with either kind of steps.
+// eachAtItsQuestion runs test with a task that waits for an answer, for each kind of agent and of steps.
 func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string)) {
 	for name, q := range questionable() {
 		for modeName, mode := range rig.ModesWithSteps() {
@@ -285,8 +285,8 @@ func TestTaskCancelledAtItsQuestion(t *testing.T) {
 	})
 }
 
-// TestAnswerNamesTheQuestionEitherWay: the id of a question is 32 hexadecimal digits, as LangGraph's are, and may be
-// named as the UUID that it was in earlier versions.
+// TestAnswerNamesTheQuestionEitherWay checks that an answer may name a question by its id of 32 hexadecimal digits, as
+// in LangGraph, or by the UUID of earlier versions.
 func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
 	t.Parallel()
 	digits := regexp.MustCompile(`^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$`)

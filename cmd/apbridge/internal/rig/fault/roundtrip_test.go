@@ -28,7 +28,7 @@ func TestGraphThroughTwoBridges(t *testing.T) {
 	}
 }
 
-// turned is the output of one node: its text, and the whole update, which stands under held.
+// turned is the output of one node: its text, and the whole update in held.
 type turned struct{ Node, Text, Whole any }
 
 func saidBy(frames []rig.Frame, held string) (list []turned) {

@@ -212,7 +212,7 @@ func TestAssistantIsUsedForCrons(t *testing.T) {
 	b.Do("PATCH", "/runs/crons/"+cron.Text("cron_id"), `{}`).Is(404)
 }
 
-// What an agent says of itself is asked for once by each process, and kept for the time when it is away.
+// The description of an agent is requested once by each process, and cached for the time when the agent is unreachable.
 func TestAgentIsAskedWhatItIs(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Canned: map[string]*adaptertest.Canned{

@@ -42,7 +42,7 @@ var wrongQuery = map[string][]string{
 	"names": {"nonsense", "[1]", `["nonsense"]`}, "bool": {"perhaps", "2"}, "modes": {"nonsense", `["nonsense"]`, "[1]"}, "depth": {"deep", "-1", "101", "1.5"},
 }
 
-// malformed are bodies that no route takes; those where only an object is asked for refuse a list, too.
+// malformed lists bodies that no route accepts. Routes that only accept an object also refuse a list.
 var malformed = []string{`{"a":`, `nothing`, `"text"`, `7`, `{} {}`, `{"x":1,"x":2}`, "{\"x\":\"caf\xe9\"}", `{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`}
 
 // whole is everything that there is, as its owner sees it.
@@ -93,8 +93,8 @@ func badRequests(op string, o operation) (list []string) {
 	return list
 }
 
-// TestBadInputOnEveryThreadRunRoute: what no route takes is refused with 422 and an object that says what is wrong, and
-// nothing is written. The routes come from the router: a new one needs a row.
+// TestBadInputOnEveryThreadRunRoute checks that invalid input is refused with 422 and an object that describes the
+// mistake, and that nothing is written. The routes come from the router, so a new one needs a row.
 func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 	t.Parallel()
 	w := newFieldWorld(t)
@@ -147,7 +147,7 @@ func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 	}
 }
 
-// wantRefused sends a request, whose query may stand in front of its body.
+// wantRefused sends a request. A query may precede the body.
 func (w *fieldWorld) wantRefused(t *testing.T, status int, method, path, request string) {
 	t.Helper()
 	if strings.HasPrefix(request, "?") {
@@ -181,8 +181,8 @@ func TestBatchIsStartedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestEveryRouteTakesNullsAndFurtherKeys: null is how Python clients say nothing, and clients of all kinds send keys of
-// their own.
+// TestEveryRouteTakesNullsAndFurtherKeys checks that null and unknown keys are accepted. Python clients send null for
+// missing values, and all kinds of clients send additional keys.
 func TestEveryRouteTakesNullsAndFurtherKeys(t *testing.T) {
 	t.Parallel()
 	w := newFieldWorld(t)

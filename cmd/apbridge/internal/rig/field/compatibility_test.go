@@ -15,8 +15,8 @@ import (
 // browserPackages has the clients that the page is about, in the versions that a run installs.
 const browserPackages = "../../../../../.browser/package.json"
 
-// TestCompatibilityPageSaysWhatInfoSays: a run in a browser writes both, and neither can be edited alone: every cell of
-// the page is what /info has of the client and the behaviour, and every note gives its reason.
+// TestCompatibilityPageSaysWhatInfoSays checks that every cell of the page agrees with /info about the client and the
+// behaviour, and that every note gives the reason. The browser tests write both, so neither can be edited separately.
 func TestCompatibilityPageSaysWhatInfoSays(t *testing.T) {
 	t.Parallel()
 	clients := triedClients(t)
@@ -118,7 +118,8 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// TestTriedVersionsAreTheInstalledOnes: the page and /info tell of the versions that a run has, not of earlier ones.
+// TestTriedVersionsAreTheInstalledOnes checks that the page and /info name the versions that the browser tests use, not
+// earlier ones.
 func TestTriedVersionsAreTheInstalledOnes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(browserPackages)

@@ -10,8 +10,8 @@ import (
 
 const compatibilityPage = "../../../../../docs/compatibility.md"
 
-// TestInfoTellsOfClients: /info says by machine which stock clients were tried, in which versions, and why what does
-// not work does not; the page for people says the same versions.
+// TestInfoTellsOfClients checks that /info lists the tested stock clients in a machine-readable form, with versions and
+// the reasons of failures, and that the page has the same versions.
 func TestInfoTellsOfClients(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(compatibilityPage)

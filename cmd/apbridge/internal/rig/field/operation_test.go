@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// operation is one request of the thread/run face: a body that is taken as it is, and every field that a document or an
-// SDK has for it, with its type. Names with a ? in front stand in the query.
+// operation is one request of the thread/run face: a body that is accepted unchanged, and every field that a document
+// or an SDK has for it, with its type. Names that begin with ? belong to the query.
 type operation struct {
 	base      string
 	fields    string
@@ -114,8 +114,8 @@ var refusedOperations = map[string]string{
 	"POST /ui/{assistant_id}":          "agents have no user interface here",
 }
 
-// protocolOperations are those of the streaming protocol, whose tests are in protocol_test.go: what is wrong with a
-// command is told in its answer.
+// protocolOperations has the operations of the streaming protocol. Their tests are in protocol_test.go, because
+// mistakes in a command are reported in its response.
 var protocolOperations = map[string]bool{
 	"POST /threads/{thread_id}/stream":        true,
 	"POST /threads/{thread_id}/stream/events": true,
@@ -137,7 +137,7 @@ func (o operation) list() (list []field) {
 	return list
 }
 
-// oneOfEverything makes something of everything with an agent, and tells the ids.
+// oneOfEverything creates an object of each kind with an agent and returns the ids.
 func oneOfEverything(b *rig.Bridge, agent string) map[string]string {
 	b.T.Helper()
 	ids := map[string]string{"agent_id": agent, "namespace": "x"}
@@ -294,7 +294,7 @@ func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 	}
 }
 
-// family is what operations with the same request have in common.
+// family has the common parts of operations with the same request.
 func family(op string) string {
 	switch op {
 	case "POST /runs", "POST /runs/stream", "POST /runs/wait", "POST /threads/{thread_id}/runs", "POST /threads/{thread_id}/runs/stream", "POST /threads/{thread_id}/runs/wait":

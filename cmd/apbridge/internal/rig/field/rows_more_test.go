@@ -248,7 +248,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"DELETE /data owner": proven("cmd/apbridge/internal/rig/operate", "TestOneOwnersDataGoes"), "DELETE /data tenant": w.differs("?owner=x", "?owner=x&tenant=other", "403 {"),
 		"DELETE /data leave_copies": proven("cmd/apbridge/internal/rig/operate", "TestRemovalWithoutTheAgent"), "DELETE /data keep_file": w.differs("?owner=x", "?owner=x&keep_file=true", "as requested"),
 		"GET /store/items namespace": w.differs("?namespace=n&key=two", "?namespace=probe&namespace=two&key=two", `"word":"two"`), "GET /store/items key": w.differs("?namespace=probe.two&key=x", "?namespace=probe.two&key=two", `"word":"two"`),
-		"ANY refresh_ttl": proven("adapter/threadrun", "TestQueriesReachTheService", "proxy/service", "TestItemsGoAtTheirTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
+		"ANY refresh_ttl": proven("adapter/threadrun", "TestQueriesReachTheService", "proxy/service", "TestItemsExpireOnTime"), "DELETE /store/items key": {w.stored}, "DELETE /store/items namespace": {w.stored},
 		items + "namespace_prefix": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe","two"]}`, `!"word":"one"`), items + "filter": w.differs(`{"namespace_prefix":["probe"]}`, `{"filter":{"word":"two"}}`, `!"word":"one"`),
 		items + "limit": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"limit":1}`, `!"word":"one"`), items + "offset": w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"offset":2}`, `!"word"`),
 		items + "query":      w.differs(`{"namespace_prefix":["probe"]}`, `{"namespace_prefix":["probe"],"query":"two"}`, `!"word":"one"`),

@@ -23,7 +23,8 @@ func (w *fieldWorld) pastThread() (at string, ids map[string]string) {
 	return at, map[string]string{"first": rig.TextOf(rig.Dig(history[1], "checkpoint.checkpoint_id")), "thread_id": strings.TrimPrefix(at, "/threads/")}
 }
 
-// forks: without the field the thread goes on from its newest state, with it from the one before.
+// forks checks that the run starts from the thread's newest state without the field, and from the previous state with
+// it.
 func (w *fieldWorld) forks(base, more string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		for extra, want := range map[string]any{`{}`: 7.0, more: nil} {
@@ -41,7 +42,7 @@ func (w *fieldWorld) forks(base, more string) row {
 	}}
 }
 
-// delayed: the run waits for its time, and says so.
+// delayed checks that the run waits for its start time and reports it.
 func (w *fieldWorld) delayed(t *testing.T, op string) {
 	th := w.Thread()
 	body := `{"assistant_id":"agent","input":"later","after_seconds":3600}`
@@ -75,7 +76,7 @@ func (w *fieldWorld) kept(t *testing.T, op string) {
 	}
 }
 
-// resumed: what waits after a step goes on when it is answered, and only then.
+// resumed checks that a run that waits after a step continues when it is answered, and only then.
 func (w *fieldWorld) resumed(t *testing.T, op string) {
 	th := w.Thread()
 	w.launch(t, op, th, `{"assistant_id":"agent","input":"hi","interrupt_after":"*"}`).OK()
@@ -94,7 +95,7 @@ func expects(a rig.Answer, t *testing.T, member, want string) {
 	}
 }
 
-// hooked: the address is told how the run ended, and no other.
+// hooked checks that only the given address is notified of the run's outcome.
 func (w *fieldWorld) hooked(t *testing.T, op string) {
 	told := make(chan string, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

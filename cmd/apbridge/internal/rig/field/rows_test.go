@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// row is what becomes of a field.
+// row describes the effect of a field.
 type row struct {
 	check func(t *testing.T, op string, f field)
 }
@@ -157,7 +157,7 @@ func (w *fieldWorld) rows() map[string]row {
 	return rows
 }
 
-// launched is a run that was asked for, after its end.
+// launched is a requested run after its end.
 type launched struct {
 	rig.Answer
 	run    rig.Answer
@@ -191,7 +191,7 @@ func (w *fieldWorld) runRow(check func(t *testing.T, op string)) row {
 	return row{func(t *testing.T, op string, _ field) { check(t, op) }}
 }
 
-// toldGraph checks that a text is in what the graph's agent was last asked.
+// toldGraph checks that a text is in the last request to the graph's agent.
 func (w *fieldWorld) toldGraph(more, text string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {
@@ -318,7 +318,7 @@ func (w *fieldWorld) runRows() map[string]row {
 	}
 }
 
-// payload: the cron's runs are made with it, which its payload tells.
+// payload checks that the cron's runs are created with the field, which is in the cron's payload.
 func (w *fieldWorld) payload(value string) row {
 	return w.cronHas(value, func(f field, c rig.Answer) bool {
 		got, _ := json.Marshal(c.At("payload." + f.name))

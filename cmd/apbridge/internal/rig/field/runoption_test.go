@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestThreadThatIsNotThere: a run on it is refused, unless it is to make it.
+// TestThreadThatIsNotThere checks that a run on a missing thread is refused unless the request creates the thread.
 func TestThreadThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -26,7 +26,7 @@ func TestThreadThatIsNotThere(t *testing.T) {
 	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysMore+`}`).OK()
 }
 
-// TestRunThatIsToStartLater: until then it is pending and holds its thread.
+// TestRunThatIsToStartLater checks that a delayed run is pending and holds its thread.
 func TestRunThatIsToStartLater(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -44,7 +44,7 @@ func TestRunThatIsToStartLater(t *testing.T) {
 	b.Expect(soon, "status", "success")
 }
 
-// TestThreadOfAStatelessRun: it is there, and stays where it is to be kept.
+// TestThreadOfAStatelessRun checks that the thread of a stateless run exists, and that it is kept if requested.
 func TestThreadOfAStatelessRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -20,7 +20,7 @@ func keysOf(v any) string {
 	return fmt.Sprint(names)
 }
 
-// A client that shows one key of a state asks for it alone (SDK 1.15, select).
+// A client that shows one key of a state requests only that key (SDK 1.15, select).
 func TestOneKeyOfAState(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -48,7 +48,7 @@ func TestOneKeyOfAState(t *testing.T) {
 	b.Get(at+"/state?select=values.").Want(t, 422, `unknown field \"values.\"`)
 }
 
-// TestATimeToLiveIsTold where it is asked for, as LangGraph Server does, and nowhere else.
+// TestATimeToLiveIsTold checks that the time to live is returned only where it is requested, as by LangGraph Server.
 func TestATimeToLiveIsTold(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -97,7 +97,7 @@ func TestEverySelectedFieldOfAThread(t *testing.T) {
 	b.Post("/threads/search", `{"select":["context"]}`).Want(t, 422, `unknown field \"context\"`)
 }
 
-// TestWhyAThreadFailed is told with the thread, and in a list where it is selected.
+// TestWhyAThreadFailed checks that the reason is returned with the thread, and in a list if it is selected.
 func TestWhyAThreadFailed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Choose: func([]byte) adaptertest.ThreadPlay { return adaptertest.FailPlay() }}, rig.AsThreads)

@@ -30,7 +30,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"
 // asksFirst returns the form of the confirmation page.
 func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
 	t.Helper()
-	page := filled(t, b, path, in, headers...).Want(t, 200, "Do not")
+	page := filled(t, b, path, in, headers...).Want(t, 200, ">Back</a>")
 	out := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(page.String(), -1) {
 		out.Set(m[1], unescaped.Replace(m[2]))
@@ -179,8 +179,8 @@ var (
 
 const asked = "74462228383d847ecfda1c079720e8fc"
 
-// TestInspectorAnswers checks that a form answers a question after a person has confirmed it, that the log has the key,
-// and that the second of two concurrent answers is told who was first.
+// TestInspectorAnswers checks that a form answers a question after confirmation, that the log has the key, and that the
+// second of two concurrent answers gets an error that names the first.
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
@@ -258,7 +258,7 @@ func TestInspectorRunsAgain(t *testing.T) {
 	}
 	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
 	filled(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
-	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before a person is asked to confirm it
+	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before the user is asked to confirm it
 	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "No assistant found")
 	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
@@ -360,7 +360,7 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 }
 
 // TestInspectorAnswersOnce checks that one of many concurrent answers to a question is accepted, and that the others
-// get an error that says so.
+// get an error with this reason.
 func TestInspectorAnswersOnce(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
@@ -471,7 +471,7 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 			if rig.Says(shown, "common") == withheld {
 				t.Errorf("%s for %s: the calls are shown: %v", agent, user, withheld)
 			}
-			if withheld != rig.Says(shown, "namespaces of the key") {
+			if withheld != rig.Says(shown, "of the key's namespaces") {
 				t.Errorf("%s for %s: it is not said why a body is missing, or is said of one that is there", agent, user)
 			}
 		}

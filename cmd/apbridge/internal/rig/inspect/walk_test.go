@@ -213,5 +213,5 @@ func TestInspectorShowsTokensWhenAsked(t *testing.T) {
 			t.Errorf("%q: tokens %v, want %v: %s", query, got, want, v)
 		}
 	}
-	show(t, b, at+"?tokens=show").Want(t, 200, `class="delta"`, "Leave the tokens out")
+	show(t, b, at+"?tokens=show").Want(t, 200, `class="delta"`, "Hide the tokens")
 }

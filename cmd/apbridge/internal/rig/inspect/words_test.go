@@ -48,7 +48,7 @@ func TestReasonsInTheListBeginWithWhatDiffers(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "agents: {a: {url: 'http://127.0.0.1:1', dialect: taskstep}}", nil)
 	b.Wait("hi")
-	if why := b.Get("/inspect").OK().Text("runs.0.why"); !strings.HasPrefix(why, "Cannot be reached: no program listens there") {
+	if why := b.Get("/inspect").OK().Text("runs.0.why"); !strings.HasPrefix(why, "Cannot be reached: nothing is listening there") {
 		t.Errorf("it says %q", why)
 	}
 }

@@ -19,12 +19,12 @@ import (
 
 const (
 	keyOfCarol = "carol-0123456789abcdef" // of A's tenant, and sees its own
-	keyOfDave  = "dave--0123456789abcdef" // of A's tenant, and uses agent b alone
+	keyOfDave  = "dave--0123456789abcdef" // of A's tenant, may only use agent b
 	keyOfErin  = "erin--0123456789abcdef" // of A's tenant, and expired
 )
 
-// keysOfEachKind are keys of each kind: for each right one that has all others, and for each set of rights that a route
-// needs one with those alone.
+// keysOfEachKind has keys of each kind. For each right there is a key with all other rights, and for each set of rights
+// that a route needs there is a key with exactly those.
 func keysOfEachKind(needs map[rig.Route][]string) string {
 	var b strings.Builder
 	b.WriteString(`
@@ -54,7 +54,7 @@ auth:
 	return b.String() + "agents:\n  a: {url: $A, passthrough: true}\n  b: {url: $A}"
 }
 
-// What no route needs as it is, but a path or a part of a request does.
+// Rights that no route needs by itself, but a path or a part of a request does.
 var (
 	forMetrics        = []string{"metrics"}
 	toCancelByReading = []string{"read", "run"}
@@ -63,7 +63,7 @@ var (
 func without(right string) string { return "without-0123456789-" + right }
 func with(rights []string) string { return "with-0123456789-" + strings.Join(rights, "-") }
 
-// guarded are belongings whose database can be looked into.
+// guarded is belongings with access to the database.
 type guarded struct {
 	*belongings
 	database string
@@ -87,10 +87,10 @@ func (e *guarded) dump() string {
 	return b.String()
 }
 
-// TestEveryOperationAsksForTheCaller asks every operation of every dialect and of the inspector without a key, with a
-// wrong key and an expired one, as a key of another tenant, as another owner, as one who may use another agent only,
-// and with every right but the one that it needs: it is refused, and the database is what it was. Then keys with that
-// right alone ask.
+// TestEveryOperationAsksForTheCaller calls every operation of every dialect and of the inspector without a key, with a
+// wrong and an expired key, with a key of another tenant, of another owner and for another agent, and with every right
+// except the one that it needs. It checks that the request is refused and that the database is unchanged. Then it calls
+// the operation with keys that only have the required right.
 func TestEveryOperationAsksForTheCaller(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)
@@ -126,7 +126,7 @@ func TestEveryOperationAsksForTheCaller(t *testing.T) {
 	}
 }
 
-// unchanged: every row is what it was, and keys that may make something of their own made nothing else.
+// unchanged checks that no row has changed, except that keys that may create their own objects have created those.
 func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
 	t.Helper()
 	after := e.dump()
@@ -138,7 +138,7 @@ func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
 	}
 }
 
-// difference are the lines that are in one text only.
+// difference returns the lines that are only in one text.
 func difference(before, after string) string {
 	count := map[string]int{}
 	for line := range strings.Lines(after) {
@@ -162,10 +162,11 @@ func difference(before, after string) string {
 // isFrame reports whether a line of an export is about the export itself.
 func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
 
-// open are the routes that are there for every caller.
+// open reports whether a route is open to every caller.
 func open(m rig.Route) bool { return m.Path == "/ok" }
 
-// refused asks from another address each time, or the bridge would not look at the keys any more.
+// refused sends each request from another address, because the bridge stops checking the keys of an address after many
+// wrong ones.
 func (e *belongings) refused(key string) func(*testing.T, rig.Route) {
 	n := 0
 	return func(t *testing.T, m rig.Route) {
@@ -182,7 +183,7 @@ func (e *belongings) refused(key string) func(*testing.T, rig.Route) {
 	}
 }
 
-// lacking asks with all rights but one of those that the route needs.
+// lacking sends the request with all rights except one of those that the route needs.
 func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	t.Helper()
 	path, a := e.fill(t, m)
@@ -196,12 +197,13 @@ func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	}
 }
 
-// isRefused: routes that are refused to every caller by name.
+// isRefused reports whether a route is always refused, for every caller.
 func isRefused(m rig.Route) bool {
 	return m.Method == "PATCH" && strings.HasSuffix(m.Path, "/state") || strings.HasPrefix(m.Path, "/ui/")
 }
 
-// TestPartsOfRequestsNeedRights: what a body, a query, a frame or a path below an agent asks for has its right, too.
+// TestPartsOfRequestsNeedRights checks the rights that are needed because of a body, a query, a frame or a path below
+// an agent.
 func TestPartsOfRequestsNeedRights(t *testing.T) {
 	t.Parallel()
 	e := newGuarded(t, rig.Needs(t))
@@ -240,7 +242,7 @@ func TestPartsOfRequestsNeedRights(t *testing.T) {
 	e.unchanged(t, "parts of requests", before, false)
 }
 
-// overSocket starts a run over a WebSocket by a key that may read alone.
+// overSocket starts a run over a WebSocket with a key that may only read.
 func (e *belongings) overSocket(t *testing.T, thread string) {
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), e.URL+thread+"/stream/events", &websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {with([]string{"read"})}}})

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// commanding is an AutoGPT that lists files and is done.
+// commanding returns an AutoGPT agent that lists files and ends.
 func commanding() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"I look.\n\nNext Command: ls(dir='.')"`, Additional: `{"thoughts":{"speak":"I look."},"use_tool":{"name":"ls","arguments":{"dir":"."}}}`},
@@ -19,7 +19,7 @@ func commanding() *adaptertest.StepAgent {
 	}}
 }
 
-// TestCommandsAreToolCalls: in one run, and where every step is a run of its own or a POST of its own.
+// TestCommandsAreToolCalls covers one run for all steps, a run for each step, and a POST for each step.
 func TestCommandsAreToolCalls(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, messages []any) {
@@ -49,7 +49,7 @@ func TestCommandsAreToolCalls(t *testing.T) {
 	})
 }
 
-// TestCommandsInALaterPrompt: the agent is told on the next turn what it called and what came of it.
+// TestCommandsInALaterPrompt checks that the prompt of the next turn has the agent's earlier calls and their results.
 func TestCommandsInALaterPrompt(t *testing.T) {
 	t.Parallel()
 	agent := commanding()
@@ -70,7 +70,7 @@ func TestCommandsInALaterPrompt(t *testing.T) {
 // said are the contents of messages.
 func said(messages []any) []any { return rig.Pluck(messages, "content") }
 
-// TestOneNameOfTheNode: whatever the steps of an agent are called.
+// TestOneNameOfTheNode checks that the node has the same name, whatever the names of the agent's steps.
 func TestOneNameOfTheNode(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, commanding())
@@ -100,8 +100,8 @@ func TestOneNameOfTheNode(t *testing.T) {
 	}
 }
 
-// TestFirstMessageIsSaidAnew: a thread's history begins with an empty state, from which the first message can be said
-// otherwise. It is there once, however a first run begins.
+// TestFirstMessageIsSaidAnew checks that a thread's history begins with one empty state, however the first run begins,
+// so that a client can replace the first message.
 func TestFirstMessageIsSaidAnew(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"words": rig.SaysHi, "words and a file": `"input":{"messages":[{"role":"user","content":"hi"}],"files":{"/a.txt":"x"}}`,
@@ -130,8 +130,8 @@ func TestFirstMessageIsSaidAnew(t *testing.T) {
 	}
 }
 
-// TestFailureIsAMessage: pages that show nothing but messages show why a run failed; the agent is not told it as its
-// own answer.
+// TestFailureIsAMessage checks that pages which only show messages show why a run failed, and that the agent does not
+// receive this message as its own answer.
 func TestFailureIsAMessage(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"one"`}, {Fault: adaptertest.HTML500}, {Output: `"two"`, Last: true}}}
@@ -153,7 +153,8 @@ func TestFailureIsAMessage(t *testing.T) {
 	}
 }
 
-// TestRetriedFailureLeavesNoMessage: a failed attempt that is tried again is no news, and its root is not made twice.
+// TestRetriedFailureLeavesNoMessage checks that a retried attempt adds no message, and that its root checkpoint is not
+// created twice.
 func TestRetriedFailureLeavesNoMessage(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"one"`}, {Fault: adaptertest.HTML500, Output: `"two"`, Last: true}}}
@@ -177,7 +178,8 @@ func TestRetriedFailureLeavesNoMessage(t *testing.T) {
 	}
 }
 
-// TestListsHaveMessagesOnce: in values, and in the Agent Protocol's form where it is asked for.
+// TestListsHaveMessagesOnce checks that messages are in values, and in the Agent Protocol's form only if it is
+// requested.
 func TestListsHaveMessagesOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, commanding())

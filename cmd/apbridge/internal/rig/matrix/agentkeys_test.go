@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// oneTenant has two keys of one tenant: the second may use agent b alone.
+// oneTenant has two keys of one tenant. The second may only use agent b.
 var oneTenant = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
 
-// shared are the routes that a tenant's keys share: its long-term store.
+// shared reports whether a route is shared by a tenant's keys, as is its long-term store.
 func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
 
-// TestKeysNeverMeetOtherAgents asks every route, by a key that may use agent b alone, for what its own tenant has with
-// agent a: it is not there. Then a key that may use both asks the same, to show that the question was well put. The
-// path names agent a once and agent b once, since b is there.
+// TestKeysNeverMeetOtherAgents requests objects of agent a on every route with a key of the same tenant that may only
+// use agent b, and checks that they are not found. A key that may use both agents sends the same requests, to show that
+// they are valid. The path names each of the agents once, since b exists for the key.
 func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, oneTenant)
@@ -35,15 +35,15 @@ func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	}
 }
 
-// naming are the belongings as a caller sees them that uses b and names this agent in paths.
+// naming returns the belongings for a caller that uses b and names this agent in paths.
 func (e *belongings) naming(agent string) *belongings {
 	ids := maps.Clone(e.ids)
 	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"
 	return &belongings{e.Bridge, ids}
 }
 
-// outOfSight: what is agent a's is as it was, and neither counted nor handed out by names that a key of agent b happens
-// to know.
+// outOfSight checks that agent a's objects are unchanged, not counted, and not returned for names that a key of agent b
+// happens to know.
 func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
@@ -66,7 +66,7 @@ func (e *belongings) outOfSight(t *testing.T) {
 	e.repeated(t, "/ap/v2/topics", `{"name":"x"}`, "topic_id", 404)
 }
 
-// repeated: the Idempotency-Key of A's request does not give B what it made.
+// repeated checks that the Idempotency-Key of A's request does not return the created object to B.
 func (e *belongings) repeated(t *testing.T, path, body, id string, refused int) {
 	t.Helper()
 	made := e.as(rig.KeyA, "POST", path, body, "Idempotency-Key", "same").Member(id)

@@ -15,7 +15,7 @@ import (
 
 // bad is a request that must be refused with nothing written.
 type bad struct {
-	name, method, path string // {thread}, {busy} and {none} stand for ids
+	name, method, path string // {thread}, {busy} and {none} are replaced by ids
 	body               string
 	status             int
 	code               string // "": not checked
@@ -122,7 +122,7 @@ func checkRefused(t *testing.T, x bad, res rig.Answer) {
 	}
 }
 
-// everything is what could have been written.
+// everything returns all data that a request could have written.
 func everything(b *rig.Bridge, paths ...string) map[string]string {
 	b.T.Helper()
 	all := map[string]string{

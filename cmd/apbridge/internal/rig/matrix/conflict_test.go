@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// flavour is one of the two families of clients that call the same routes: a LangGraph client names an assistant, an
-// Agent Protocol client an agent or nothing.
+// flavour is one of the two families of clients that call the same routes. A LangGraph client names an assistant; an
+// Agent Protocol client names an agent or nothing.
 type flavour struct{ name, agent string }
 
 var flavours = []flavour{

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// threadConflicts are those of threads, their states, the store and the views of agents. TestConflicts runs them.
+// threadConflicts has the conflicts about threads, their states, the store and the views of agents. TestConflicts runs
+// them.
 func threadConflicts() []conflict {
 	return []conflict{
 		{"POST /threads", checkEmptyBodies},
@@ -37,7 +38,7 @@ func checkEmptyBodies(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkPatchUnion expects that the named members change, by either flavour's names.
+// checkPatchUnion checks that the named members change, with the names of either flavour.
 func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	at := b.Thread()
 	b.Do("PATCH", at, `{"metadata":{"a":1},"ttl":{"ttl":60,"strategy":"delete"}}`).OK()
@@ -67,7 +68,8 @@ func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Do("PATCH", at, `{}`).OK()
 }
 
-// checkMessagesTwice expects roles in the messages at the top, and types in those of the values.
+// checkMessagesTwice checks that a thread has its messages both at the top level, with roles, and in values, with types
+// and the same ids.
 func checkMessagesTwice(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	if empty := b.Get(at).OK(); string(jsonOf(t, empty.At("values"))) != "{}" || empty.At("messages") != nil {
@@ -95,7 +97,8 @@ func jsonOf(t *testing.T, v any) []byte {
 	return raw
 }
 
-// checkHistories expects one shape, with UUIDs of checkpoints; before is one.
+// checkHistories checks that GET and POST return the same history, in which checkpoint ids are UUIDs and before accepts
+// each form of a checkpoint.
 func checkHistories(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	b.Post(at+"/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
@@ -129,7 +132,8 @@ func checkCopyOfNothing(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkNamespaceSpelling expects repeated labels, or one parameter with dots, so labels have no dots.
+// checkNamespaceSpelling checks that a namespace may be repeated labels or one parameter with dots. Labels therefore
+// have no dots.
 func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "s" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{"n":1}}`).Is(http.StatusNoContent)
@@ -141,7 +145,8 @@ func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	b.Get("/store/items?key=k&namespace=" + top + "&namespace=b").Is(http.StatusNotFound)
 }
 
-// checkNamespaceLists uses that SDKs always send limit and offset, and read an object.
+// checkNamespaceLists checks that the response is a list, or an object if the request has both limit and offset, which
+// SDKs always send.
 func checkNamespaceLists(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "n" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{}}`).Is(http.StatusNoContent)
@@ -176,7 +181,7 @@ func checkPrefixMayBeMissing(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkTwoViews expects one list of agents, in which either id finds an agent.
+// checkTwoViews checks that there is one list of agents, in which either id finds an agent.
 func checkTwoViews(t *testing.T, b *rig.Bridge, _ flavour) {
 	uuid := mapping.AssistantID("agent")
 	for _, id := range []string{"agent", uuid} {

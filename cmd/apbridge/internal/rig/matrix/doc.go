@@ -1,4 +1,4 @@
-// Package matrix tests every kind of client with every kind of agent, and properties of every route: its documentation,
-// its refusals, its permissions and the visibility of data, and that a repeated request has one effect. Stock clients
-// that cannot be installed are replayed, and another dialect is added. It only has tests.
+// Package matrix tests every kind of client with every kind of agent. It also tests properties of every route: its
+// documentation, refusals, permissions, visibility of data, and that a repeated request has one effect. It replays
+// stock clients that cannot be installed, and adds another dialect. It only contains tests.
 package matrix

@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// spec is what the tests need of an OpenAPI document.
+// spec has the parts of an OpenAPI document that the tests need.
 type spec struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
@@ -53,7 +53,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		if _, ok := all[name].Paths[path][method]; ok {
 			continue
 		}
-		// A route that is known and always refused is described nowhere.
+		// A route that is known but always refused is not documented.
 		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
 		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
 			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)
@@ -81,7 +81,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed asks every route once and holds the answer against the document.
+// TestAnswersAreAsDescribed calls every route once and compares the response with the document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
@@ -108,7 +108,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		target, a := e.fill(t, m)
 		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
-			continue // TestTheWayThroughIsNoWayAround tells which may
+			continue // see TestTheWayThroughIsNoWayAround
 		}
 		checked++
 		status := strconv.Itoa(got.Status)
@@ -145,8 +145,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a
-// limit, and its document says so.
+// TestRefusalsOfTheDoorAreDescribed checks that the document of each operation except the probe has the refusals for an
+// invalid key, a missing right and an exceeded limit.
 func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	t.Parallel()
 	for name, s := range specs(t) {
@@ -162,10 +162,13 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDocuments: they are there for every caller, key or not.
+// TestOpenAPIDocuments checks that every caller can read the documents, with or without a key.
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
+	if same := r.Do("GET", "/openapi.json", "").Want(t, 200).String(); same != r.Do("GET", "/openapi/threadrun.json", "").Want(t, 200).String() {
+		t.Error("/openapi.json is another document than that of threads and runs")
+	}
 	for _, d := range bridge.Dialects().Documents() {
 		at := d.Path()
 		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
@@ -176,7 +179,7 @@ func TestOpenAPIDocuments(t *testing.T) {
 	}
 }
 
-// TestExamplesAreTaken: what a document shows as the body of a request is one that the bridge takes.
+// TestExamplesAreTaken checks that the bridge accepts the example bodies of the documents.
 func TestExamplesAreTaken(t *testing.T) {
 	t.Parallel()
 	all, taken := specs(t), 0

@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// commands start a run each on a thread whose agent has asked something. {question} and {head} are its question and its
-// newest checkpoint.
+// commands each start a run on a thread whose agent has asked a question. {question} and {head} are the question and
+// the newest checkpoint.
 var commands = map[string]struct{ body, other string }{
 	"run.start, which answers": {`"assistant_id":"agent",` + rig.SaysHi, `"assistant_id":"agent","input":"no"`},
 	"input.respond":            {`"interrupt_id":"{question}","response":"this"`, `"interrupt_id":"{question}","response":"that"`},
 	"state.fork":               {`"checkpoint_id":"{head}","input":"this"`, `"checkpoint_id":"{head}","input":"no"`},
 }
 
-// TestIdempotencyKeysOfCommands: a command of the streaming protocol is carried out once for a key, though the question
-// that it answers is not open when it comes again, under a new id.
+// TestIdempotencyKeysOfCommands checks that a command of the streaming protocol is executed once for a key, even if it
+// is repeated under a new id when its question is no longer open.
 func TestIdempotencyKeysOfCommands(t *testing.T) {
 	t.Parallel()
 	bridge := rig.InFront(t, askingAgent(), rig.Lockstep)

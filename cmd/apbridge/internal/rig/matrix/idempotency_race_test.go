@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// atOnce sends a request to each bridge in turn, all at the same time, under one key, and returns the ids that were
-// made.
+// atOnce sends concurrent requests with the same key, distributed over the bridges, and returns the distinct ids that
+// were created.
 func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[string]bool {
 	t.Helper()
 	var all sync.WaitGroup
@@ -34,8 +34,8 @@ func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[stri
 	return made
 }
 
-// TestOneAnswerAtOnce: of the same answers at once one is given, and the others are told of it, although the question
-// is gone when they come to it. It takes several rounds to come between every two steps of the others.
+// TestOneAnswerAtOnce checks that only one of several identical concurrent answers is executed, and that the others get
+// its result even if the question is already closed. Several rounds are needed to cover the possible interleavings.
 func TestOneAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, askingAgent(), rig.Lockstep)
@@ -54,7 +54,7 @@ func TestOneAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// The same over two processes, whose sessions of the task know nothing of each other.
+// The same with two processes, whose sessions of the task are independent of each other.
 func TestOneAnswerAtOnceOverProcesses(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, askingAgent()).URL, rig.Lockstep)})

@@ -12,11 +12,11 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// creation is a POST that makes something, on a thread or task of its own.
+// creation is a POST that creates an object on a separate thread or task.
 type creation struct {
 	path, body, other string                          // other is another request; "": the path is all there is to it
 	id                string                          // where the answer names what was made; "": in Content-Location
-	at                func(*rig.Bridge) (path string) // what {at} stands for
+	at                func(*rig.Bridge) (path string) // replaces {at}
 }
 
 func aThread(b *rig.Bridge) string { return b.Thread() }
@@ -29,7 +29,7 @@ func aTask(b *rig.Bridge) string {
 	return "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
 }
 
-// aQuestion is a thread whose agent has asked something.
+// aQuestion returns a thread whose agent has asked a question.
 func aQuestion(b *rig.Bridge) string {
 	at := b.Thread()
 	b.Post(at+"/runs/wait", rig.OneRun).OK()
@@ -64,7 +64,7 @@ var creations = map[string]creation{
 	"interaction that answers":   {path: "{at}/interactions", body: `{"input":"y"}`, other: `{"input":"n"}`, id: "interaction_id", at: aTopicThatAsks},
 }
 
-// aTopicThatAsks is a topic whose agent has asked something.
+// aTopicThatAsks returns a topic whose agent has asked a question.
 func aTopicThatAsks(b *rig.Bridge) string {
 	topic := aTopic(b)
 	task := b.Post(topic+"/tasks", rig.AWord).OK().Text("task_id")
@@ -90,8 +90,8 @@ func (m creation) made(a rig.Answer) string {
 	return a.Header.Get("Content-Location")
 }
 
-// TestIdempotencyKeys: every POST that makes something makes it once for a key, in turn and at once; another request
-// under the key is refused, and another key makes another.
+// TestIdempotencyKeys checks that every POST that creates an object creates it once for a key, both sequentially and
+// concurrently. Another request with the same key is refused, and another key creates another object.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	bridges := map[bool]*rig.Bridge{false: rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT), rig.Lockstep), true: rig.InFront(t, askingAgent(), rig.Lockstep)}

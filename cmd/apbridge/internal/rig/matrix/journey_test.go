@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// journeyStep is a request of a user journey, and what its answer must hold.
+// journeyStep is a request of a user journey with the expected contents of the response.
 type journeyStep struct {
-	method, path, body string // {name} stands for what a step before has captured
+	method, path, body string // {name} is replaced by a value that an earlier step captured
 	status             int
 	asserts            map[string]any    // path in the answer → value
 	captures           map[string]string // name → path in the answer
@@ -19,8 +19,8 @@ type journeyStep struct {
 
 const supportThread = "229c1834-bc04-4d90-8fd6-77f6b9ef1462"
 
-// journeys are those of the Agent Protocol's README ("Agent Protocol in Action"), with its paths, requests and
-// assertions. The first names no agent and reads the status of a run at the top of the answer of its wait.
+// journeys returns the journeys of the Agent Protocol's README ("Agent Protocol in Action"), with its paths, requests
+// and assertions. The first names no agent and reads the status of a run at the top level of the response to wait.
 func journeys() map[string][]journeyStep {
 	thread := "/threads/" + supportThread
 	begin := []journeyStep{
@@ -49,7 +49,7 @@ func journeys() map[string][]journeyStep {
 	}
 }
 
-// TestJourneys takes them in front of agents of both kinds.
+// TestJourneys runs the journeys with agents of both kinds.
 func TestJourneys(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {
@@ -79,9 +79,9 @@ func walk(t *testing.T, b *rig.Bridge, steps []journeyStep) {
 	}
 }
 
-// TestJourneyOfTheAgentsWords: what the journeys do not assert. The text under message and prompt is what a step agent
-// is asked, the run's output is in the answer of the wait, and the first journey may end with a stream or a look at the
-// thread instead.
+// TestJourneyOfTheAgentsWords checks properties that the journeys do not assert. The text in message and prompt reaches
+// the step agent, the response to wait has the run's output, and the first journey may end with a stream or a read of
+// the thread instead.
 func TestJourneyOfTheAgentsWords(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -12,14 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// face is a way to talk to the bridge: a conversation of two turns with everything that can be read of it afterwards.
+// face is a conversation of two turns in one dialect, followed by reads of everything that it leaves.
 type face struct {
 	name string
 	talk func(t *testing.T, b *rig.Bridge, who rig.Behind)
 }
 
-// TestMatrix has every face talk with every kind of agent. The toy is a dialect of which the program knows nothing but
-// its line in the table.
+// TestMatrix uses every face with every kind of agent. The toy is a dialect that only the table mentions.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"toy", talkToy}} {
@@ -35,7 +34,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// talkLangGraph: runs on a thread in LangGraph's shape, the first waited for, the second streamed.
+// talkLangGraph creates runs on a thread in LangGraph's form. It waits for the first and streams the second.
 func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	at := "/threads/" + thread
@@ -52,7 +51,7 @@ func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// talkAgentProtocol: the Agent Protocol's own routes, where the thread stands in the body.
+// talkAgentProtocol uses the Agent Protocol's own routes, where the body names the thread.
 func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).OK()
@@ -79,7 +78,7 @@ func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// talkTaskStep: a task whose steps are pulled to the last, then a follow-up.
+// talkTaskStep pulls the steps of a task to the last one, then sends a follow-up.
 func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	const tasks = "/ap/v1/agent/tasks"
 	task := b.Post(tasks, `{"input":"hi","additional_input":{"k":1}}`).OK().Text("task_id")
@@ -108,7 +107,7 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 }
 
-// talkToy: words said twice in one conversation, which is a thread like any other.
+// talkToy sends two messages in one conversation, which is a thread like any other.
 func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := ""
 	for _, words := range []string{"hi", "more"} {
@@ -133,7 +132,7 @@ func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// checkTask: a task reads as it was handed out.
+// checkTask checks that reading a task returns the steps as they were handed out.
 func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	t.Helper()
 	at := "/ap/v1/agent/tasks/" + task
@@ -162,13 +161,13 @@ func checkTask(t *testing.T, b *rig.Bridge, task string, steps []rig.Answer) {
 	}
 }
 
-// sinceModified leaves out when a file was written last: a later step may have.
+// sinceModified removes the time at which a file was last written, since a later step may have rewritten it.
 var sinceModified = cmp.FilterPath(func(p cmp.Path) bool {
 	key, ok := p.Last().(cmp.MapIndex)
 	return ok && key.Key().String() == "modified_at"
 }, cmp.Ignore())
 
-// checkArtifacts: the upload and the agent's file can be listed and read.
+// checkArtifacts checks that the upload and the agent's file can be listed and read.
 func checkArtifacts(t *testing.T, b *rig.Bridge, at string, who rig.Behind) {
 	t.Helper()
 	want := map[string]string{"data.txt": "given"}
@@ -185,7 +184,7 @@ func checkArtifacts(t *testing.T, b *rig.Bridge, at string, who rig.Behind) {
 	}
 }
 
-// checkThread: thread, state and history agree with the frames of the run.
+// checkThread checks that thread, state and history agree with the frames of the run.
 func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, truth rig.Answer) {
 	t.Helper()
 	at := "/threads/" + thread
@@ -223,7 +222,7 @@ func checkThread(t *testing.T, b *rig.Bridge, thread string, who rig.Behind, tru
 	}
 }
 
-// checkRunsAsTasks: every run made through threads is a task of its own.
+// checkRunsAsTasks checks that every run created through threads is a separate task.
 func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind) {
 	t.Helper()
 	runs := b.Get("/threads/" + thread + "/runs").OK().List("") // newest first
@@ -248,7 +247,7 @@ func checkRunsAsTasks(t *testing.T, b *rig.Bridge, thread string, who rig.Behind
 	}
 }
 
-// checkCounts: the agent was asked for everything once, and for nothing else.
+// checkCounts checks that the agent received every expected request once, and no others.
 func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	t.Helper()
 	if said, ok := peer.(*toy.Agent); ok {
@@ -263,8 +262,8 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 		if upstream.Work() != 2 || upstream.Threads() != 1 {
 			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Threads())
 		}
-		// The first run's request makes the thread. Before the second run the bridge checks whether another client used
-		// the thread.
+		// The first run's request creates the thread. Before the second run the bridge checks whether another client
+		// used the thread.
 		if made, read := upstream.Calls("POST /threads"), upstream.Calls("GET /threads/{t}/state"); made != 0 || read != 1 {
 			t.Errorf("%d threads made beforehand, the state read %d times, want 0 and 1", made, read)
 		}
@@ -273,7 +272,7 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	got := agent.Counts()
 	want := adaptertest.Counts{Creates: 2, Steps: 2 * len(who.Texts)}
 	if who.TakesFiles {
-		want.Uploads = 1 // the second task is given the file of the first
+		want.Uploads = 1 // the second task receives the file of the first
 		if f.name == "taskstep" {
 			want.Uploads = 3 // the client's, and both again for the second
 		}

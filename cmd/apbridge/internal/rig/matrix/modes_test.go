@@ -19,14 +19,14 @@ import (
 // everyMode are the stream modes of LangGraph clients.
 var everyMode = []string{"values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints", "tools"}
 
-// modesOf is what a run in front of one agent streams.
+// modesOf holds the streams of a run in front of one agent.
 type modesOf struct {
 	name   string // of its golden file
 	peer   func() http.Handler
-	fields string   // of every request, beside input and mode
+	fields string   // of every request, in addition to input and mode
 	said   []string // the texts of its messages, sorted
-	inner  []string // with those of inner graphs, which the mode messages alone has
-	fresh  bool     // a bridge and an agent of its own for each mode
+	inner  []string // including events of inner graphs, which only the mode messages has
+	fresh  bool     // a separate bridge and agent for each mode
 }
 
 // streamedAgents are agents of both kinds that do, ask, fail, and nest.
@@ -48,9 +48,9 @@ func streamedAgents() []modesOf {
 	}
 }
 
-// TestStreamModes compares the streams of every mode, and of all of them at once, with what was written down; the
-// scripted graph sends all it has whatever it was asked for. The goldens say "uuid 1" and "time" where these change
-// from run to run.
+// TestStreamModes compares the streams of every mode, and of all of them together, with golden files. The scripted
+// graph sends everything, whatever was requested. The golden files have "uuid 1" and "time" in place of values that
+// change from run to run.
 func TestStreamModes(t *testing.T) {
 	t.Parallel()
 	for _, m := range streamedAgents() {
@@ -60,7 +60,7 @@ func TestStreamModes(t *testing.T) {
 			got := &txtar.Archive{}
 			for _, mode := range append(slices.Clone(everyMode), strings.Join(everyMode, `","`)) {
 				var frames []rig.Frame
-				if m.fresh { // in a test of its own, which closes the bridge and what it holds of a database
+				if m.fresh { // a subtest closes the bridge and its database
 					t.Run(mode, func(t *testing.T) { frames = m.stream(t, rig.InFront(t, m.peer()), mode) })
 				} else {
 					frames = m.stream(t, b, mode)
@@ -77,8 +77,8 @@ func TestStreamModes(t *testing.T) {
 	}
 }
 
-// stream is one run on a thread of its own, with what holds in any mode: where the run is, the frame that begins it,
-// ids, and the client's message.
+// stream streams one run on a separate thread and checks what is common to all modes: the run's location, the first
+// frame, ids, and the client's message.
 func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 	t.Helper()
 	at := b.Thread()
@@ -173,8 +173,8 @@ func plain(text string, names map[string]string) string {
 	return anyTime.ReplaceAllString(anyPort.ReplaceAllString(text, "127.0.0.1:port"), "time")
 }
 
-// modesPlay is a run of a graph within a graph as LangGraph servers stream it when they are asked for everything:
-// "plan" says its message in tokens, "whole" at once.
+// modesPlay is a run of a graph within a graph as LangGraph servers stream it if all modes are requested. "plan" sends
+// its message in tokens, "whole" in one piece.
 func modesPlay() adaptertest.ThreadPlay {
 	const (
 		common = `"tool_calls":[],"invalid_tool_calls":[],"additional_kwargs":{},"response_metadata":{},"type":"ai"}`

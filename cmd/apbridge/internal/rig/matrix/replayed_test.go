@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// conversation is what a client sends in turn, from a file of testdata/replayed. "capture NAME MEMBER" keeps a member
-// of the answer as {{NAME}}; "settled ID" waits until nothing runs on that thread, before a request whose answer would
-// depend on it.
+// conversation is a client's sequence of requests from a file of testdata/replayed. "capture NAME MEMBER" keeps a
+// member of the answer as {{NAME}}; "settled ID" waits until no run is active on that thread, before a request whose
+// response would depend on it.
 type conversation struct {
 	file    string
 	headers []string // of every request. What is sent compressed to other clients would be to this one.

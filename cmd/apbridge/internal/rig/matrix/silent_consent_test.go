@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTasksClientsThatSayNothingToACommand: what they ask for the next step with is a consent, or what
-// stepping.auto_answer has in its place (docs/approval.md).
+// TestTasksClientsThatSayNothingToACommand checks that the request for the next step approves a command, or gives the
+// answer in stepping.auto_answer (docs/approval.md).
 func TestTasksClientsThatSayNothingToACommand(t *testing.T) {
 	t.Parallel()
 	for stepping, want := range map[string]string{"": "", ", stepping: {auto_answer: 'No, ask a person first.'}": `{"input":"No, ask a person first."}`} {

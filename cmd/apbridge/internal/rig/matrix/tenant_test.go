@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// secretOfA stands in everything that belongs to tenant A.
+// secretOfA is in everything that belongs to tenant A.
 const secretOfA = "belongs-to-alice"
 
 // belongings are what tenant A has, by the names of the routes' variables.
@@ -78,19 +78,19 @@ func newEstate(t *testing.T, yaml string) *belongings {
 	return e
 }
 
-// ask is how a route is asked for something of tenant A's.
+// ask describes how to request an object of tenant A on a route.
 type ask struct {
 	query, body string
 	headers     []string
 	// own: the request names nothing that is A's, or what it names would become the caller's own: it succeeds and shows
 	// nothing.
 	own bool
-	// endless: the answer goes on until the client leaves, which it does at once.
+	// endless: the response continues until the client leaves, which it does at once.
 	endless bool
 }
 
-// asks are the routes that need more than their path. Ids stand in braces, and {mine} is an agent that the caller may
-// use.
+// asks has the routes that need more than their path. Names in braces are replaced by ids, and {mine} by an agent that
+// the caller may use.
 var asks = map[string]ask{
 	"POST /runs":                      {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
 	"POST /runs/wait":                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
@@ -145,7 +145,7 @@ var asks = map[string]ask{
 // isForm is the header of a body that a browser sends of a form.
 var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
 
-// looked finds the ids that the routes of the inspector have besides, of the run that wrote a file.
+// looked finds the additional ids in routes of the inspector, of the run that wrote a file.
 func (e *belongings) looked() {
 	e.T.Helper()
 	thread := e.as(rig.KeyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()

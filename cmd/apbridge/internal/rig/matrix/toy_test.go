@@ -47,7 +47,7 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 		t.Errorf("X-Apbridge-Unsupported is %q", lossy)
 	}
 	goes := `{"assistant_id":"agent","command":{"goto":"x"}}`
-	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
+	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported by a toy")
 }
 
 // TestPublicPathsWithAVariable checks that a face answers callers without a key on its public paths only, not next to
@@ -213,7 +213,7 @@ func TestHooksOfATask(t *testing.T) {
 	for range 2 {
 		b.Do("DELETE", hooks+"/gone", "").OK()
 	}
-	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "No task has the status")
+	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "There is no task status")
 	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
 	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
 	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
@@ -356,7 +356,7 @@ func TestRunsOfANamedTask(t *testing.T) {
 	asked := b.Do("POST", "/toys/asks/say", "book it").Want(t, 200, "- \"Which day?\"\n?\n")
 	task, talk := asked.Header.Get("Toy-Task"), asked.Header.Get("Toy-Talk")
 	b.Do("POST", "/toys/agent/say", "x", "Toy-Task", task).Want(t, 422, "agent asks")
-	b.Do("POST", "/toys/asks/say", "x", "Toy-Task", task, "Toy-Talk", strings.TrimPrefix(thread, "/threads/")).Want(t, 422, "of thread "+talk)
+	b.Do("POST", "/toys/asks/say", "x", "Toy-Task", task, "Toy-Talk", strings.TrimPrefix(thread, "/threads/")).Want(t, 422, "belongs to thread "+talk)
 	answered := b.Do("POST", "/toys/asks/say", "Friday", "Toy-Task", task).Want(t, 200, "- \"Which day?\"\n- \"Friday it is.\"\n.\n")
 	if got := answered.Header.Get("Toy-Task"); got != task {
 		t.Errorf("the answer belongs to task %s, want %s", got, task)

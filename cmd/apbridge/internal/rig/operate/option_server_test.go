@@ -41,7 +41,7 @@ var serverProofs = map[string]func(*testing.T){
 		}
 	},
 	"tls.cert":      rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
-	"tls.client_ca": rig.ProvenBy("proxy", "TestClientsShowACertificate"),
+	"tls.client_ca": rig.ProvenBy("proxy", "TestClientCertificates"),
 	"tls.key":       rig.ProvenBy("proxy", "TestTLSWithEitherVersionOfHTTP"),
 	"synchronous":   rig.ProvenBy("proxy/store/sqldb", "TestSynchronousIsAsConfigured"),
 	"secure_delete": func(t *testing.T) {
@@ -137,7 +137,7 @@ var serverProofs = map[string]func(*testing.T){
 		r.Do("PUT", "/store/items", item).Want(t, 507, "storage_full")
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
 	},
-	"limits.upload_rate":           rig.ProvenBy("proxy", "TestSlowUploadIsAnswered"),
+	"limits.upload_rate":           rig.ProvenBy("proxy", "TestSlowUploadGetsAResponse"),
 	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
 	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
 	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
@@ -151,8 +151,8 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
 	"retention.events":             rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"retention.checkpoints":        rig.ProvenBy("proxy/maintenance", "TestRetention"),
-	"retention.stateless":          rig.ProvenBy("proxy/maintenance", "TestAStatelessRunStaysForAnHour"),
-	"retention.failed":             rig.ProvenBy("proxy/maintenance", "TestAStatelessRunStaysForAnHour"),
+	"retention.stateless":          rig.ProvenBy("proxy/maintenance", "TestStatelessRunIsKeptForAnHour"),
+	"retention.failed":             rig.ProvenBy("proxy/maintenance", "TestStatelessRunIsKeptForAnHour"),
 	"retention.threads":            rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
@@ -167,6 +167,6 @@ var serverProofs = map[string]func(*testing.T){
 		b.Do("POST", "/runs/wait", webhook("a.hooks.example")).Want(t, 200, `"status":"success"`)
 		b.Do("POST", "/runs/wait", webhook("hooks.example.net")).Want(t, 422, "webhooks.hosts")
 	},
-	"webhooks.secret":          rig.ProvenBy("proxy/webhook", "TestADeliveryIsSignedAndNamed"),
-	"webhooks.previous_secret": rig.ProvenBy("proxy/webhook", "TestSecretsAreExchanged"),
+	"webhooks.secret":          rig.ProvenBy("proxy/webhook", "TestDeliveryHasSignatureAndID"),
+	"webhooks.previous_secret": rig.ProvenBy("proxy/webhook", "TestSecretsAreRotated"),
 }

@@ -201,7 +201,7 @@ var storeProofs = map[string]func(*testing.T){
 		}
 	},
 	"store.ttl.sweep_interval_minutes": rig.ProvenBy("proxy/maintenance", "TestItemsAreSweptAsOftenAsConfigured"),
-	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
+	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestUncachedVectors"),
 }
 
 // search_by makes a query find items only by meaning or by words, and neither is reported as a loss.
@@ -217,7 +217,7 @@ func TestStoreSearchByMeaningOrWords(t *testing.T) {
 	}
 }
 
-// TestStoreSearchByText: without embeddings, query is a text search.
+// TestStoreSearchByText checks that query is a text search without embeddings.
 func TestStoreSearchByText(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())

@@ -1,2 +1,2 @@
-// Package taskstep tests the promises to clients of tasks, steps and topics. It only has tests.
+// Package taskstep tests the promises to clients of tasks, steps and topics. It only contains tests.
 package taskstep

@@ -249,7 +249,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 	})
 }
 
-// answeredElsewhere is a task whose graph asked in its second step and got its answer through the routes of threads.
+// answeredElsewhere returns a task whose graph asked in its second step and was answered through the routes of threads.
 func answeredElsewhere(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) {
 	t.Helper()
 	agent = rig.Asking(adaptertest.ChatPlay())

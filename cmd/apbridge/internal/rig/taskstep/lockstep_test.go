@@ -186,7 +186,7 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 }
 
 // TestLockstepIdle checks that a task is cancelled if its client does not return. While a step is being served it is
-// not, see TestATaskIsNotGivenUpWhileAStepOfItIsServed.
+// not, see TestTaskIsNotCancelledWhileAStepIsServed.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
 	after := func(d time.Duration) func(*config.Agent) {

@@ -56,6 +56,6 @@ func TestAReasonIsRefusedWhereItCannotBeTold(t *testing.T) {
 	b, g := hanging(t)
 	run := b.Begin(b.Thread(), "")
 	g.Await(t)
-	b.Post(run+"/cancel?action=rollback&reason=taken", "").Want(t, 422, "reason can be taken only with action=interrupt")
+	b.Post(run+"/cancel?action=rollback&reason=taken", "").Want(t, 422, "reason can only be taken with action=interrupt")
 	b.Post(run+"/cancel?reason=boredom", "").Want(t, 422, "reason must be one of taken")
 }

@@ -18,8 +18,8 @@ func inFrontOfInner(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent
 	return b, agent, at
 }
 
-// TestStateNamesTheGraphThatAsks: the task of a graph within the agent's graph names its checkpoints, and clients take
-// the namespace of its questions from there.
+// TestStateNamesTheGraphThatAsks checks that the task of an inner graph names its checkpoints, from which clients take
+// the namespace of its questions.
 func TestStateNamesTheGraphThatAsks(t *testing.T) {
 	t.Parallel()
 	b, agent, at := inFrontOfInner(t)

@@ -249,7 +249,7 @@ func TestInnerGraphsOfEarlierCopies(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsAreTheOwnersAlone checks that a key only sees the inner states of its own threads and of its agents.
+// TestInnerGraphsAreTheOwnersAlone checks that a key only sees the inner states of its own threads and agents.
 func TestInnerGraphsAreTheOwnersAlone(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// askedBefore is a thread on which "agent" has asked, followed by a number of completed runs of "calm".
+// askedBefore returns a thread on which "agent" has asked a question, followed by a number of completed runs of "calm".
 func askedBefore(t *testing.T, agent http.Handler, dialect string, ends int) (b *rig.Bridge, at, id string) {
 	t.Helper()
 	calm := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL

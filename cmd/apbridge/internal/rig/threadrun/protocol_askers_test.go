@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// askers is a thread on which agents have worked concurrently and asked: "agent" before "other", whose run is newer and
-// ends later. "calm" has asked nothing and ends last.
+// askers returns a thread on which agents have run concurrently and asked questions: "agent" before "other", whose run
+// is newer and ends later. "calm" asks nothing and ends last.
 func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptertest.StepAgent, questions map[string]string) {
 	t.Helper()
 	asking = map[string]*adaptertest.StepAgent{"agent": rig.Curious(1), "other": rig.Curious(1), "calm": adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -38,8 +38,8 @@ func askers(t *testing.T) (b *rig.Bridge, at string, asking map[string]*adaptert
 	return b, at, asking, questions
 }
 
-// An answer goes to the agent that asked, whichever worked on the thread last. Questions of other agents stay open
-// until they are answered.
+// An answer goes to the agent that asked, whichever agent worked on the thread last. Questions of other agents stay
+// open until they are answered.
 func TestProtocolAnswersTheAgentThatAsked(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]string{"agent": "other", "other": "agent"} {

@@ -17,7 +17,7 @@ import (
 
 const saysAgent = `"assistant_id":"agent",`
 
-// atItsQuestion is a thread whose agent has asked, and the question.
+// atItsQuestion returns a thread whose agent has asked a question, and the question.
 func atItsQuestion(b *rig.Bridge, more string) (at string, id string) {
 	b.T.Helper()
 	at = b.Thread()

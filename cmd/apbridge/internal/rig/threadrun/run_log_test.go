@@ -16,7 +16,7 @@ import (
 
 const runLogKey = "0123456789abcdef"
 
-// logged is a line of the log about a run, or nil if there is none.
+// logged returns a line of the log about a run, or nil if there is none.
 func logged(b *rig.Bridge, message, run string) *observer.LoggedEntry {
 	for _, e := range b.Logs.All() {
 		if strings.HasPrefix(e.Message, message) && e.ContextMap()["run"] == run {

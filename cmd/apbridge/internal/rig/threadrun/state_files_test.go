@@ -126,7 +126,8 @@ func TestBadFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestGraphsHaveNoFilesOfAStateUpdate: their files are in their messages.
+// TestGraphsHaveNoFilesOfAStateUpdate checks that a state update adds no files to a graph, whose files are in its
+// messages.
 func TestGraphsHaveNoFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
