@@ -426,6 +426,6 @@ test("a run that is deleted while it is watched is said to be gone", async () =>
     release();
     release = undefined;
     await fetch(`${bridge}/threads/${thread}`, { method: "DELETE" });
-    await p.getByText("This is not there any more.").waitFor();
+    await p.getByText("This no longer exists.").waitFor();
   }, /status of 404/); // when the page requests earlier events, it learns that the run is gone
 });

@@ -80,7 +80,7 @@ test("a run that is made is listed at once, and stays out while the page is paus
   const button = page.getByRole("button", { name: "Pause updates" });
   await button.focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Paused: the page stands still.").waitFor();
+  await page.getByText("Paused.").waitFor();
   const heard = page.evaluate((url) => new Promise((told) => { // the events that this page receives in the same time
     let times = 0;
     const source = new EventSource(url);
