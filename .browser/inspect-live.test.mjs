@@ -112,7 +112,7 @@ test("a list whose bridge starts again behind a proxy that answers 503 comes bac
     const { id } = await run("two");
     refuses = undefined;
     await page.getByText("Live.").waitFor();
-    await page.getByRole("link", { name: id }).waitFor();
+    await page.locator(`tr[data-run="${id}"]`).waitFor();
   });
 });
 
@@ -170,7 +170,7 @@ test("a list that is out of sight holds no connection, and catches up when it is
   await until(() => streams === 0);
   const { id } = await run("unseen");
   await hide(page, false);
-  await page.getByRole("link", { name: id }).waitFor();
+  await page.locator(`tr[data-run="${id}"]`).waitFor();
   assert.equal(streams, 1);
 }));
 

@@ -235,6 +235,7 @@ for (const [name, agent, updates, wanted] of [
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
+    const story = (p) => p.locator("#summary, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();
@@ -250,19 +251,20 @@ for (const [name, agent, updates, wanted] of [
         await p.locator("tr.update").nth(n - 1).waitFor();
       }
       await p.getByText("It has ended.").waitFor();
-      const live = await rows(p);
+      const live = await rows(p), told = await story(p);
       assert.ok(live.length > 7 && wanted.every((words) => live.join("").includes(words)), live.join("\n"));
       await p.unroute(at);
       await p.reload();
       assert.deepEqual(live, await rows(p));
+      assert.deepEqual(told, await story(p));
     });
   });
 }
 
 test("runs that come while the list is watched are those of its page", async () => {
   const { id, thread } = await run("wait", false, { assistant_id: "graph" });
-  const cells = (p) => p.locator("tr", { has: p.getByRole("link", { name: id, exact: true }) }).evaluate((row) => [...row.cells].map((cell) => {
-    cell.removeAttribute("title"); // only the module's remain
+  const cells = (p) => p.locator(`tr[data-run="${id}"]`).evaluate((row) => [...row.cells].map((cell) => {
+    cell.removeAttribute("title"); // the module's alone
     for (const time of cell.querySelectorAll("time[title]")) { // relative, by the module
       time.textContent = time.title;
       time.removeAttribute("title");
@@ -279,8 +281,29 @@ test("runs that come while the list is watched are those of its page", async () 
     }
     await p.getByText("24 in, 10 out").waitFor();
     const live = await cells(p);
-    assert.equal(live.length, 10);
+    assert.equal(live.length, 11);
     await shown(list, { javaScriptEnabled: false }, async (q) => assert.deepEqual(live, await cells(q)));
+  });
+});
+
+test("a run is read at a glance: a sentence, the conversation and a waterfall, whose bars mark the rows they belong to", async () => {
+  const { id } = await run("Plan a garden");
+  await shown(`/inspect/runs/${id}`, { viewport: { width: 1280, height: 1000 } }, async (p) => {
+    await p.getByRole("heading", { level: 1, name: "Plan a garden" }).waitFor();
+    assert.match(await p.locator("#summary").textContent(), /^Succeeded after 3 steps in .*; the agent took .*\.$/);
+    assert.deepEqual(await p.locator(".turn .said").allTextContents(), ["Plan a garden", ...[1, 2, 3].map((n) => `Bed ${n} has ferns and hostas.`)]);
+    const bars = await p.locator(".lane.step rect").evaluateAll((list) => list.map((r) => r.getBoundingClientRect()).map((r) => [r.left, r.right]));
+    assert.equal(bars.length, 3);
+    for (const [n, [left]] of bars.entries()) assert.ok(n === 0 || left >= bars[n - 1][0], JSON.stringify(bars));
+    await p.locator(".lane.step").nth(1).hover();
+    assert.match(await p.locator("tr.lit").textContent(), /Bed 2/);
+    await p.locator(".lane.call a").last().focus();
+    assert.equal(await p.locator("tr.lit.call").count(), 1);
+  });
+  const { id: failed } = await run("fail");
+  await shown(`/inspect/runs/${failed}`, {}, async (p) => {
+    assert.match(await p.locator("#summary").textContent(), /^Failed after 0 steps in /);
+    assert.notEqual(await p.locator(".lane.failed").count(), 0);
   });
 });
 
@@ -403,6 +426,6 @@ test("a run that is deleted while it is watched is said to be gone", async () =>
     release();
     release = undefined;
     await fetch(`${bridge}/threads/${thread}`, { method: "DELETE" });
-    await p.getByText("This is not there any more.").waitFor();
+    await p.getByText("This no longer exists.").waitFor();
   }, /status of 404/); // when the page requests earlier events, it learns that the run is gone
 });

@@ -29,6 +29,9 @@ async function say(content, name = agent) {
   return (await json("/inspect?limit=1")).runs[0].run_id;
 }
 
+/** The row of a run in the list. */
+const rowOf = (page, id) => page.locator(`tr[data-run="${id}"]`);
+
 const json = async (path) => (await fetch(bridge + path)).json();
 
 for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
@@ -73,11 +76,11 @@ for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents
 test("a run that is made is listed at once, and stays out while the page is paused", () => shown("/inspect", {}, async (page) => {
   await page.getByText("Live.").waitFor();
   const first = await say("live");
-  await page.getByRole("link", { name: first }).waitFor();
+  await rowOf(page, first).waitFor();
   const button = page.getByRole("button", { name: "Pause updates" });
   await button.focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Paused: the page stands still.").waitFor();
+  await page.getByText("Paused.").waitFor();
   const heard = page.evaluate((url) => new Promise((told) => { // the events that this page receives in the same time
     let times = 0;
     const source = new EventSource(url);
@@ -85,18 +88,18 @@ test("a run that is made is listed at once, and stays out while the page is paus
   }), `${bridge}/inspect/events?x`);
   const second = await say("paused");
   await heard;
-  assert.equal(await page.getByRole("link", { name: second }).count(), 0);
+  assert.equal(await rowOf(page, second).count(), 0);
   await page.getByRole("button", { name: "Resume updates" }).click();
-  await page.getByRole("link", { name: second }).waitFor();
+  await rowOf(page, second).waitFor();
 }));
 
 for (const javaScriptEnabled of [true, false]) {
   test(`how runs are is seen at 390 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect/", { javaScriptEnabled, viewport: { width: 390, height: 800 } }, async (page) => {
     assert.ok(page.url().endsWith("/inspect"));
     if (javaScriptEnabled) await page.locator(".virtual").waitFor();
-    await page.locator("tbody td.status").first().waitFor();
-    const edge = await page.evaluate(() => { // in one call, because updates replace rows
-      const e = document.querySelector("tbody td.status");
+    await page.locator("tbody .status").first().waitFor();
+    const edge = await page.evaluate(() => { // in one piece: rows are made anew while updates come
+      const e = document.querySelector("tbody .status");
       const region = e.closest(".scroll").getBoundingClientRect();
       return Math.min(region.right, innerWidth) - e.getBoundingClientRect().right;
     });
@@ -111,16 +114,31 @@ test("why runs wait has the room that is left", () => shown("/inspect", { viewpo
 }));
 
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
-  await page.getByText("Filter", { exact: true }).click();
   await page.getByLabel("Text").fill("nothing has this text");
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Search" }).click();
   await page.getByText("No run matches.").waitFor();
   await page.getByLabel("Text").fill("PLAN A GARDEN");
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Search" }).click();
   await page.locator("tbody tr").first().waitFor();
+  await page.getByRole("navigation", { name: "Status" }).getByRole("link", { name: "error" }).click();
+  assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { status: "error", text: "PLAN A GARDEN" });
+  await page.getByRole("link", { name: "text: PLAN A GARDEN" }).click();
+  assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { status: "error" });
 }));
 
-/** Serves a list with the given number of runs in place of the bridge. */
+test("the id of a run is copied, and shown in short", async () => {
+  const id = await say("copy me");
+  await open(browser, `${bridge}/inspect`, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    const row = rowOf(page, id);
+    await page.locator(".virtual").waitFor();
+    assert.equal(await row.locator("code").textContent(), `…${id.slice(-8)}`);
+    await row.getByRole("button", { name: "Copy" }).press("Enter");
+    await row.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
+  });
+});
+
+/** Answers the list of so many runs in place of the bridge. */
 async function fake(page, count) {
   const row = (i) => ({
     run_id: `run-${i}`, thread_id: "t", agent: "a<b>", status: "error", key: "k\u202e", created_at: "2026-01-02T03:04:05Z", took: "1 ms", place: String(i),
@@ -138,8 +156,8 @@ test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect
   const region = page.getByRole("region", { name: "Runs" });
   await page.getByText("Live.").waitFor();
   await fake(page, 5000);
-  await say("begin"); // the page requests the list again
-  await page.getByRole("link", { name: "run-0", exact: true }).waitFor();
+  await say("begin"); // the page asks anew
+  await rowOf(page, "run-0").waitFor();
   await region.focus();
   for (;;) { // until all are loaded
     await region.evaluate((e) => { e.scrollTop = e.scrollHeight; });
@@ -147,12 +165,12 @@ test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect
     await page.waitForTimeout(20);
   }
   await region.evaluate((e) => { e.scrollTop = e.scrollHeight; });
-  await page.getByRole("link", { name: "run-4999", exact: true }).waitFor();
+  await rowOf(page, "run-4999").waitFor();
   assert.ok(await page.locator("tbody tr").count() < 150, "the page holds more rows than are seen");
   await page.keyboard.press("Home");
-  await page.getByRole("link", { name: "run-0", exact: true }).waitFor();
+  await rowOf(page, "run-0").waitFor();
   await page.keyboard.press("ArrowDown");
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "run-1");
+  assert.equal(await page.evaluate(() => document.activeElement.closest("tr")?.dataset.run), "run-1");
   assert.notEqual(await page.title(), "broken");
   assert.match(await page.locator("td.why").first().textContent(), /^<\/td><script>.*\\u\{1b\}\[31m/);
   assert.equal(await page.locator("tbody script").count(), 0);

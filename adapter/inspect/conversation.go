@@ -20,6 +20,8 @@ type turn struct {
 	Calls   []toolCall `json:"calls,omitempty"`
 	Answers string     `json:"answers,omitempty"` // the id of the tool call
 	Failure bool       `json:"failure,omitempty"` // the bridge's report of a failed run
+	Asks    bool       `json:"asks,omitempty"`    // a question that stopped a run
+	Open    bool       `json:"open,omitempty"`    // the question with which the run of the page ended
 }
 
 // fileLink is a file in a message.

@@ -46,12 +46,12 @@ type Options struct {
 // server serves all pages. Safe for concurrent use.
 type server struct {
 	Options
-	usages usageCache
+	totals totalsCache
 	marks  *marks
 }
 
 func newServer(o Options) *server {
-	return &server{Options: o, usages: newUsageCache(), marks: newMarks()}
+	return &server{Options: o, totals: newTotalsCache(), marks: newMarks()}
 }
 
 type handler = func(s *server, w http.ResponseWriter, r *http.Request) error

@@ -109,11 +109,16 @@ var templateFunctions = template.FuncMap{
 	"ascii":    func(value string) string { return adapter.InASCII(json.RawMessage(value)) },
 	"seconds":  secondsText,
 	"share":    share,
+	"place":    func(begin, of float64) float64 { return min(share(begin, of), 100-leastBar) },
+	"width":    func(length, of float64) float64 { return max(share(length, of), leastBar) },
 	"after":    func(a, b, of float64) float64 { return share(a+b, of) },
 	"add":      func(a, b int) int { return a + b },
 	"question": rule.QuestionText,
 	"part":     func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
+
+// leastBar is the width of a bar that can be seen, in percent.
+const leastBar = 0.7
 
 // namedPart is the data for the template of one half of a call.
 type namedPart struct {

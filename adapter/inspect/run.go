@@ -55,9 +55,20 @@ type runView struct {
 	Columns   []string            `json:"columns"`
 	Tokens    bool                `json:"tokens"` // the rows include tokens
 	After     int64               `json:"after,omitempty"`
+	Story     *story              `json:"story,omitempty"` // on the first page, or if requested
 	MayAct    bool                `json:"-"`
 	axisPage
 }
+
+// Title returns the beginning of the request for the heading.
+func (v runView) Title() string {
+	if v.Request == nil {
+		return "Run of " + v.Agent
+	}
+	return cutRunes(line(v.Request.Text), maxTitle)
+}
+
+const maxTitle = 120 // runes
 
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
@@ -121,16 +132,21 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if why.Question != nil {
 		v.Questions = why.Question.Interrupts
 	}
-	agentTime, answer, err := s.readEnd(ctx, run)
+	agentTime, end, err := s.readEnd(ctx, run)
 	if err != nil {
 		return v, err
 	}
-	if len(v.Questions) == 0 { // otherwise the agent's last text is the question
-		v.Answer = textOrNil(answer)
+	if len(v.Questions) == 0 && end != nil { // otherwise the agent's last text is the question
+		v.Answer = textOrNil(lastWords(end.JSON()))
 	}
 	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
+	if q.after == 0 || r.FormValue("story") == "show" {
+		if v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end); err != nil {
+			return v, err
+		}
+	}
 	row := []runRow{{RunID: v.RunID, Status: v.Status}}
-	s.fillUsage(ctx, row)
+	s.fillTotals(ctx, row)
 	v.Usage = row[0].Usage
 	if run.Fault != nil {
 		if v.Answered, err = s.lastFailedCall(ctx, v.RunID, v.Calls); err != nil {
@@ -157,21 +173,21 @@ func readAxisQuery(r *http.Request) (axisQuery, error) {
 	return q, nil
 }
 
-// readEnd returns the agent's time, which is 0 if the end event lacks it, and its last words. Both are empty for an
-// active run.
-func (s *server) readEnd(ctx context.Context, run *mapping.Run) (agentTime time.Duration, answer string, err error) {
+// readEnd returns the agent's time, which is 0 if the end event lacks it, and the state at the end. Both are empty for
+// an active run.
+func (s *server) readEnd(ctx context.Context, run *mapping.Run) (agentTime time.Duration, end *state.Fold, err error) {
 	if run.Status.Active() {
-		return 0, "", nil
+		return 0, nil, nil
 	}
 	for e, err := range s.Service.RunEvents(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		if e.Kind == mapping.KindEnd {
-			agentTime, answer = e.Head.AgentTime, lastWords(e.After.JSON())
+			agentTime, end = e.Head.AgentTime, e.After
 		}
 	}
-	return agentTime, answer, nil
+	return agentTime, end, nil
 }
 
 func textOrNil(text string) *cutText {

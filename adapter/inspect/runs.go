@@ -23,6 +23,8 @@ type runsView struct {
 	Filter runFilter `json:"filter"`
 	Runs   []runRow  `json:"runs"`
 	Next   string    `json:"next,omitempty"` // the position of the next page; "" if this is the last
+	// Waiting are the open questions, on the first page.
+	Waiting []waitingView `json:"waiting,omitempty"`
 
 	Agents   []string            `json:"-"` // choices of the filter
 	Statuses []mapping.RunStatus `json:"-"`
@@ -48,6 +50,7 @@ type runRow struct {
 	Took      string            `json:"took"`             // up to now for an active run
 	Reason    adapter.Reason    `json:"reason,omitempty"` // why it waits
 	Why       string            `json:"why,omitempty"`    // the reason as a sentence, or why it failed
+	Steps     *int              `json:"steps,omitempty"`  // of an ended run; nil means unknown
 	Usage     *usage            `json:"usage,omitempty"`  // nil means unknown
 	Place     string            `json:"place"`            // its position, for the parameter "before"
 }
@@ -90,8 +93,11 @@ func (s *server) viewRuns(ctx context.Context, f runFilter) (v runsView, err err
 	for _, run := range runs {
 		v.Runs = append(v.Runs, s.viewRow(ctx, run, now))
 	}
-	s.fillUsage(ctx, v.Runs)
-	return v, nil
+	s.fillTotals(ctx, v.Runs)
+	if v.First && f.showsWaiting() {
+		v.Waiting, err = s.listWaiting(ctx, f)
+	}
+	return v, err
 }
 
 // listRuns returns the runs of a page, and one more if there is a next page.
@@ -145,6 +151,9 @@ func (s *server) followRuns(w http.ResponseWriter, r *http.Request) error {
 		if active {
 			fmt.Fprintln(sum, time.Now().Truncate(reasonsAge).Unix())
 		}
+		if err == nil && f.showsWaiting() {
+			err = s.markWaiting(ctx, sum, f)
+		}
 		return hex.EncodeToString(sum.Sum(nil)[:12]), err
 	})
 }
@@ -171,6 +180,18 @@ func took(r mapping.Run, now time.Time) string {
 		return Span(now.Sub(r.StartedAt))
 	}
 	return Span(r.EndedAt.Sub(r.StartedAt))
+}
+
+// Short returns the end of the run's id. The beginning is a time, which many runs share.
+func (r runRow) Short() string { return shortID(r.RunID) }
+
+const shortIDLength = 8
+
+func shortID(id string) string {
+	if len(id) <= shortIDLength+1 {
+		return id
+	}
+	return strings.ToValidUTF8("…"+id[len(id)-shortIDLength:], "")
 }
 
 // Span formats a duration for display.

@@ -69,6 +69,63 @@ func readFilter(values url.Values) (runFilter, error) {
 // Any reports whether the filter has a condition.
 func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
 
+// chip is a link that sets or removes one condition of the filter.
+type chip struct {
+	Name  string // "" for a condition that is its own name
+	Value string
+	Query string // of the list after a click
+	On    bool
+}
+
+// maxAgentChips bounds the number of agents that are chips. All of them are in the form.
+const maxAgentChips = 8
+
+// StatusChips returns a link for each status, and first one for all.
+func (l runsView) StatusChips() []chip {
+	list := []chip{{Value: "all", Query: l.Filter.with("status", ""), On: l.Filter.Status == ""}}
+	for _, status := range l.Statuses {
+		list = append(list, chip{Value: string(status), Query: l.Filter.with("status", string(status)), On: l.Filter.Status == string(status)})
+	}
+	return list
+}
+
+// AgentChips returns a link for each agent if there are several, but not many.
+func (l runsView) AgentChips() (list []chip) {
+	if len(l.Agents) < 2 || len(l.Agents) > maxAgentChips {
+		return nil
+	}
+	for _, name := range l.Agents {
+		on := l.Filter.Agent == name
+		query := l.Filter.with("agent", name)
+		if on {
+			query = l.Filter.with("agent", "")
+		}
+		list = append(list, chip{Value: name, Query: query, On: on})
+	}
+	return list
+}
+
+// Conditions returns a link that removes a condition, for each one without a chip of its own.
+func (l runsView) Conditions() (list []chip) {
+	for _, one := range l.Filter.fields() {
+		own := one.name == "status" || one.name == "before" || one.name == "agent" && l.AgentChips() != nil
+		if *one.at != "" && !own {
+			list = append(list, chip{one.name, brief(*one.at), l.Filter.with(one.name, ""), true})
+		}
+	}
+	return list
+}
+
+// with returns the query of the list from its beginning with another value of one field.
+func (f runFilter) with(name, value string) string {
+	for _, one := range f.fields() {
+		if one.name == name {
+			*one.at = value
+		}
+	}
+	return f.address("")
+}
+
 // address returns the query of the same list from another position. "" is the beginning.
 func (f runFilter) address(before string) string {
 	f.before = before

@@ -25,47 +25,61 @@ const (
 	usageBudget = 150 * time.Millisecond
 )
 
-// usageCache holds the usage of ended runs, which no longer changes. nil means that the usage is unknown. Safe for
-// concurrent use.
-type usageCache = *lru.Cache[string, *usage]
+// totals are the sums over the events of an ended run, which no longer change. nil stands for an unknown number.
+type totals struct {
+	steps *int
+	usage *usage
+}
 
-func newUsageCache() usageCache {
-	c, err := lru.New[string, *usage](usageKept)
+// totalsCache holds totals by the ids of runs. Safe for concurrent use.
+type totalsCache = *lru.Cache[string, totals]
+
+func newTotalsCache() totalsCache {
+	c, err := lru.New[string, totals](usageKept)
 	if err != nil {
 		panic(err) // the size is below one
 	}
 	return c
 }
 
-// fillUsage adds the usage of ended runs, as far as it can be found within usageBudget.
-func (s *server) fillUsage(ctx context.Context, rows []runRow) {
+// fillTotals adds the steps and the usage of ended runs, as far as they are found within usageBudget.
+func (s *server) fillTotals(ctx context.Context, rows []runRow) {
 	ctx, stop := context.WithTimeout(ctx, usageBudget)
 	defer stop()
 	for i := range rows {
 		r := &rows[i]
-		found, ok := s.usages.Get(r.RunID)
+		found, ok := s.totals.Get(r.RunID)
 		if !ok && !r.Status.Active() && ctx.Err() == nil {
-			if found, ok = s.readUsage(ctx, r.RunID); ok {
-				s.usages.Add(r.RunID, found)
+			if found, ok = s.readTotals(ctx, r.RunID); ok {
+				s.totals.Add(r.RunID, found)
 			}
 		}
-		r.Usage = found
+		r.Steps, r.Usage = found.steps, found.usage
 	}
 }
 
-// readUsage adds up the usage in the messages of a run. ok is false if ctx ended first.
-func (s *server) readUsage(ctx context.Context, runID string) (found *usage, ok bool) {
-	count, sum := 0, tally{}
+// readTotals sums up the events of a run. ok is false if ctx ended first.
+func (s *server) readTotals(ctx context.Context, runID string) (found totals, ok bool) {
+	count, steps, sum := 0, 0, tally{}
 	for entry, err := range s.Service.RunEvents(ctx, adapter.RunRef{RunID: runID}, fromStart, nil) {
 		if err != nil {
-			return nil, ctx.Err() == nil // a pruned log has no usage
+			return totals{}, ctx.Err() == nil // a pruned log has no totals
 		}
 		if count++; count > usageEvents {
-			return nil, true
+			return totals{}, true
+		}
+		if isStep(&entry.Event) {
+			steps++
 		}
 		sum.count(&entry.Event)
 	}
-	return sum.total(), ctx.Err() == nil
+	return totals{&steps, sum.total()}, ctx.Err() == nil
+}
+
+// isStep reports whether an event is a step for a person: a step of a task, or a node of a graph but not of the graphs
+// within it. The bridge's own updates at the end of a run are none.
+func isStep(ev *mapping.Event) bool {
+	return ev.Kind == mapping.KindUpdate && len(ev.Head.NS) == 0 && (!ev.Head.Reduce || ev.Head.Step != nil)
 }
 
 // tally holds the usage of each message of a run: the sum over its pieces, or the number in the whole message at the

@@ -151,6 +151,23 @@ function showTimes() {
 showTimes();
 setInterval(showTimes, 10_000);
 
+/** Buttons below an element copy their ids. */
+export function copying(within) {
+  within.classList.add("copies");
+  within.addEventListener("click", async ({ target }) => {
+    const button = target.closest("button.copy");
+    if (!button) return;
+    let told = "Copied";
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      told = button.dataset.copy; // to be marked by hand
+    }
+    button.firstChild.data = told;
+    setTimeout(() => { button.firstChild.data = "Copy"; }, told === "Copied" ? 1500 : 10_000);
+  });
+}
+
 /** A length of time as the pages write it. */
 export function seconds(s) {
   if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;

@@ -1,4 +1,5 @@
-import { element, live, load, pausable, seconds, shown } from "./live.js";
+import { copying, element, live, load, pausable, seconds, shown } from "./live.js";
+import { mark, tell as tellStory } from "./story.js";
 
 // The axis of a run grows while its last page is shown. Beyond a maximum number of rows, the oldest are removed.
 const most = 2000;
@@ -39,9 +40,9 @@ function eventRow(run, row) {
 
 function follow() {
   const body = region.querySelector("tbody"), { run, tokens } = region.dataset;
-  const status = document.getElementById("status"), why = document.getElementById("why"), answer = document.getElementById("answer");
+  const status = document.getElementById("status"), why = document.getElementById("why");
   const calls = new Set([...body.querySelectorAll("[data-call]")].map((tr) => tr.dataset.call));
-  let last = region.dataset.last;
+  let last = region.dataset.last, ended = false;
 
   const add = (page) => {
     for (const row of page.rows) {
@@ -51,25 +52,28 @@ function follow() {
     }
     while (body.rows.length > most) body.rows[0].remove();
     last = page.last;
+    ended ||= page.whole;
     status.textContent = page.status + (page.parked ? ", parked" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
-    if (page.answer) {
-      answer.hidden = false;
-      answer.querySelector(".said").textContent = page.answer.text.split("\n").map(shown).join("\n") + (page.answer.cut ? " …" : "");
-    }
+    why.hidden = page.status === "success";
+    if (page.story) tellStory(page.story, run);
     if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
   };
   const watch = pausable((tell) => live(region.dataset.live, async () => {
-    for (let more = true; more && !watch.paused;) {
-      const page = await load(`${run}?after=${last}${tokens === "true" ? "&tokens=show" : ""}`);
+    // The story is asked for once the rows have caught up, since each time the bridge reads the run for it.
+    for (let more = true, caughtUp = false; more && !watch.paused;) {
+      const page = await load(`${run}?after=${last}${tokens === "true" ? "&tokens=show" : ""}${caughtUp ? "&story=show" : ""}`);
       add(page);
-      more = Boolean(page.next);
-      if (!page.whole) continue;
+      more = !caughtUp || Boolean(page.next);
+      caughtUp = !page.next;
+      if (!ended || !page.story) continue;
       watch.close();
       tell("over");
     }
   }, tell));
 }
 
+copying(document.getElementById("top"));
+mark();
 if (region && region.dataset.next === "0" && region.dataset.whole !== "true") follow();

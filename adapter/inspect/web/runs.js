@@ -1,5 +1,5 @@
 // The live list of runs. Scrolling loads more of them.
-import { ago, element, live, load, pausable, shown } from "./live.js";
+import { ago, copying, element, live, load, pausable, shown } from "./live.js";
 import { Rows } from "./rows.js";
 
 const region = document.querySelector("[data-live]");
@@ -17,19 +17,41 @@ function tokens(u) {
   return u ? `${u.input_tokens} in, ${u.output_tokens} out` : "–";
 }
 
+/** The end of an id, as the page has it: its beginning is a time, which many runs share. */
+const short = (id) => (id.length <= 9 ? id : `…${id.slice(-8)}`);
+
+const seen = new Set(); // ids of runs that were listed; others fade in
+let first = true;
+
 function row(r) {
   const cell = (attributes, ...children) => element("td", attributes, ...children);
-  return element("tr", {},
-    element("th", { scope: "row" }, element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("code", { title: r.run_id }, shown(r.run_id)))),
-    cell({ class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status),
-    cell({ class: "request", title: r.request ? shown(r.request) : undefined }, element("bdi", {}, shown(r.request))),
-    cell({}, element("bdi", {}, shown(r.agent))),
-    cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
+  const fresh = !first && !seen.has(r.run_id);
+  seen.add(r.run_id);
+  return element("tr", { "data-run": r.run_id, class: fresh ? "fresh" : undefined },
+    element("th", { scope: "row", class: "request", title: r.request ? shown(r.request) : undefined },
+      element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("bdi", {}, r.request ? shown(r.request) : "no text"))),
+    cell({ class: "agent" }, element("bdi", {}, shown(r.agent))),
+    cell({ class: "how" }, element("span", { class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status)),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
     cell({}, ago(r.created_at)),
-    cell({}, r.took),
-    cell({}, tokens(r.usage)),
-    cell({}, element("bdi", {}, shown(r.key))));
+    cell({ class: "number" }, r.took),
+    cell({ class: "number" }, r.steps ?? "–"),
+    cell({ class: "number" }, tokens(r.usage)),
+    cell({}, element("bdi", {}, shown(r.key))),
+    cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
+    cell({ class: "id" }, element("code", { title: r.run_id }, shown(short(r.run_id))),
+      element("button", { type: "button", class: "copy", "data-copy": r.run_id }, "Copy", element("span", { class: "unseen" }, ` the id ${shown(r.run_id)}`))));
+}
+
+const waiting = document.querySelector("[data-waiting]");
+
+/** The open questions, above the list. */
+function ask(list) {
+  waiting.replaceChildren(...list.map((q) => element("li", {},
+    element("a", { class: "answer", href: `${region.dataset.root}inspect/threads/${encodeURIComponent(q.thread_id)}#question-${q.place}` }, "Answer", element("span", { class: "unseen" }, ` ${shown(q.question)}`)), " ",
+    element("span", {}, element("strong", {}, element("bdi", {}, shown(q.question))), " ",
+      element("span", { class: "quiet" }, element("bdi", {}, shown(q.agent)), ...(q.request ? [", asked “", element("bdi", {}, shown(q.request)), "”"] : []), ", ", ago(q.since))))));
+  waiting.closest("section").hidden = list.length === 0;
 }
 
 /** A list in which what a part of it says anew stands in place of what it said. */
@@ -46,6 +68,7 @@ function follow() {
 
   async function part(before, start) {
     const got = await load(address(before));
+    if (!before) ask(got.waiting ?? []);
     const old = list.length;
     list = merged(list, got.runs, start, !got.next);
     if (list.at(-1)?.run_id === got.runs.at(-1)?.run_id) next = got.next ?? "";
@@ -68,6 +91,7 @@ function follow() {
   async function refresh() {
     const held = region.scrollTop > rows.height ? list[rows.from]?.run_id : undefined;
     await part("", 0);
+    first = false;
     const at = list.findIndex((r) => r.run_id === held);
     if (at > page) await part(list[at - 1].place, at);
     if (at > rows.from) region.scrollTop += (at - rows.from) * rows.height;
@@ -82,5 +106,6 @@ if (region?.classList.contains("empty")) {
   });
 } else if (region) {
   document.querySelector(".pages").hidden = true; // scrolling loads them
+  copying(region);
   follow();
 }

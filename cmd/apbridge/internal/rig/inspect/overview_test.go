@@ -20,7 +20,7 @@ func TestInspectorListsRuns(t *testing.T) {
 	b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
 	told := b.Get("/inspect").OK()
 	id := told.Text("runs.0.run_id")
-	if told.Text("runs.0.status") != "success" || told.Text("runs.0.agent") != "a" {
+	if told.Text("runs.0.status") != "success" || told.Text("runs.0.agent") != "a" || told.At("runs.0.steps") != 3.0 {
 		t.Errorf("%s", told)
 	}
 	page := b.Do("GET", "/inspect", "", asBrowser...).OK()
@@ -136,6 +136,17 @@ func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	got := r.Get("/inspect").OK()
 	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "I was asked: ") {
 		t.Errorf("%s", got)
+	}
+	thread := r.Thread()
+	r.On(thread, `{"assistant_id":"a",`+rig.SaysHi+`}`).OK()
+	got = r.Get("/inspect").OK()
+	if got.Text("waiting.0.run_id") != got.Text("runs.0.run_id") || !rig.Says(got.Text("waiting.0.question"), "I was asked: ") {
+		t.Errorf("the open question is not above the list: %s", got)
+	}
+	for query, want := range map[string]int{"agent=a": 1, "agent=b": 0, "key=nobody": 0, "status=interrupted": 1, "status=error": 0, "text=alert": 0} {
+		if got := r.Get("/inspect?" + query).OK().List("waiting"); len(got) != want {
+			t.Errorf("%s: %d questions, want %d", query, len(got), want)
+		}
 	}
 	page := string(r.Do("GET", "/inspect?text="+url.QueryEscape("<script>alert(1)"), "", asBrowser...).OK().Body)
 	if !rig.Says(page, "I was asked: ", "&lt;script&gt;alert(1)") || strings.Contains(page, "<script>a") {

@@ -22,8 +22,9 @@ func TestRunsAreToldByWhatWasAsked(t *testing.T) {
 	if run.Text("request.text") != "Plan a\n garden" || !strings.HasPrefix(run.Text("answer.text"), "Done: Plan a") {
 		t.Errorf("the run has %s", run)
 	}
-	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "<h2>Request</h2>", "Plan a\n garden", "<h2>Answer</h2>", "Done: Plan a", "What happened")
-	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Status</th>", ">Request</th>", ">Plan a garden</bdi>")
+	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "Plan a garden</bdi></h1>", "Succeeded after 3 steps in ", "; the agent took ", "Conversation</h2>", "Plan a\n garden", "Done: Plan a",
+		"Where the time went</h2>", "waiting", "step 1", "step 3", "What happened")
+	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Request</th>", ">Status</th>", ">Plan a garden</bdi>")
 }
 
 // TestAQuestionIsAnsweredInWordsFirst checks that an agent that asks its user gets text, and that JSON is optional.
@@ -36,9 +37,9 @@ func TestAQuestionIsAnsweredInWordsFirst(t *testing.T) {
 	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "What shall the file say?", `name="words"`, "Answer with JSON instead", `name="args-0"`, `name="json"`)
 	run := b.Get("/inspect").OK().Text("runs.0.run_id")
 	page := string(b.Do("GET", "/inspect/runs/"+run, "", asBrowser...).OK().Body)
-	inOrder(t, page, "<h2>What it asks</h2>", "What shall the file say?")
-	if strings.Contains(page, "action_requests&#34;") || strings.Contains(page, `id="answer">`) {
-		t.Errorf("the page of a run that asks shows JSON, or an answer: %s", page)
+	inOrder(t, page, "Asked a question after 1 step in ", "ask me", "What shall the file say?", `class="answer"`)
+	if shown, _, _ := strings.Cut(page, "What happened"); strings.Contains(shown, "action_requests&#34;") || strings.Count(shown, "What shall the file say?") != 2 {
+		t.Errorf("the page of a run that asks shows JSON, or the question not once with the arguments of its call: %s", page)
 	}
 }
 

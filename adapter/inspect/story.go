@@ -1,0 +1,283 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// story is a run as a person reads it: a sentence, the conversation and a waterfall.
+type story struct {
+	Summary string  `json:"summary"`
+	Turns   []turn  `json:"turns"`
+	Earlier int     `json:"earlier,omitempty"` // turns that are left out before the first
+	Bars    []bar   `json:"bars"`
+	More    int     `json:"more_bars,omitempty"` // bars that are left out after the last
+	Seconds float64 `json:"seconds"`             // length of the time axis
+	Whole   bool    `json:"whole"`               // all events of the run were read
+}
+
+const (
+	storyEvents = 1000 // that are read of one run
+	storyTurns  = 50
+	storyBars   = 100
+	// storyBudget bounds the time for the events beyond storyLeast, so that the page of a long run appears soon.
+	storyBudget = 20 * time.Millisecond
+	storyLeast  = 200
+)
+
+// bar is a part of a run's time, in seconds since its creation.
+type bar struct {
+	Kind   barKind `json:"kind"`
+	Name   string  `json:"name"`
+	Seq    int64   `json:"seq,omitempty"`  // of the event that ends a step
+	Call   int64   `json:"call,omitempty"` // number of the call
+	Begin  float64 `json:"begin_seconds"`
+	End    float64 `json:"end_seconds"`
+	Failed bool    `json:"failed,omitempty"`
+	Usage  *usage  `json:"usage,omitempty"`
+}
+
+type barKind string
+
+const (
+	barWaiting barKind = "waiting" // before the run started
+	barStep    barKind = "step"    // from the step before it
+	barCall    barKind = "call"    // of the agent
+	barRest    barKind = "rest"    // from the last step to the end, or to now
+)
+
+// Length returns the length of the bar in seconds.
+func (b bar) Length() float64 { return max(0, b.End-b.Begin) }
+
+// storyReader collects the events of a run.
+type storyReader struct {
+	run    *mapping.Run
+	steps  int
+	bars   []bar
+	before *state.Fold // the state before the run; nil if nothing was read
+	after  *state.Fold // the newest state
+	last   map[string]float64
+	newest float64 // when the newest step ended, or the run started
+	whole  bool
+	count  int
+}
+
+func (r *storyReader) since(at time.Time) float64 { return max(0, at.Sub(r.run.CreatedAt).Seconds()) }
+
+func (r *storyReader) add(e *state.Entry) {
+	if r.before == nil {
+		r.before = e.Before
+	}
+	r.after = cmp.Or(e.After, r.after)
+	at := r.since(e.At)
+	if e.Kind == mapping.KindStarted {
+		r.newest, r.last = at, map[string]float64{}
+	}
+	if e.Kind != mapping.KindUpdate || e.Head.Reduce && e.Head.Step == nil {
+		return
+	}
+	if isStep(&e.Event) {
+		r.steps++
+	}
+	within := strings.Join(e.Head.NS, "/")
+	begin, known := r.last[within]
+	if !known {
+		begin = r.newest
+	}
+	b := bar{Kind: barStep, Name: r.nameOf(&e.Event), Seq: e.Seq, Begin: begin, End: at, Usage: usageOf(&e.Event)}
+	if e.Head.Step != nil {
+		b.Failed = e.Head.Step.Status == "failed"
+	}
+	r.bars = append(r.bars, b)
+	r.last[within], r.newest = at, at
+}
+
+func (r *storyReader) nameOf(ev *mapping.Event) string {
+	if s := ev.Head.Step; s != nil {
+		name := fmt.Sprintf("step %d", r.steps)
+		if s.Name != "" {
+			name += ": " + cutRunes(s.Name, 60)
+		}
+		return name
+	}
+	return cutRunes(strings.Join(append(slices.Clone(ev.Head.NS), ev.Head.Node), "/"), 80)
+}
+
+// readStory reads a run. v has everything else of its page, and end the state at its end, or nil.
+func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []adapter.AgentCall, end *state.Fold) (*story, error) {
+	r := &storyReader{run: &a.run, whole: true, last: map[string]float64{}}
+	until := time.Now().Add(storyBudget)
+	err := a.read(ctx, a.run.ID, fromStart, func(e *state.Entry) bool {
+		if r.count++; r.count > storyEvents || r.count > storyLeast && time.Now().After(until) {
+			r.whole = false
+			return false
+		}
+		r.add(e)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if end != nil {
+		r.after = end
+	}
+	st := &story{Seconds: v.Timing.Total, Whole: r.whole}
+	st.Turns, st.Earlier = r.turns(v)
+	st.Bars, st.More = r.waterfall(v.Timing, calls)
+	st.Summary = r.summary(v)
+	return st, nil
+}
+
+// waterfall returns all bars in the order in which they begin.
+func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar, more int) {
+	if !r.run.StartedAt.IsZero() || r.run.Status.Active() {
+		list = append(list, bar{Kind: barWaiting, Name: "waiting", End: t.Waiting})
+	}
+	list = append(list, r.bars...)
+	for i := range calls {
+		c := lineOfCall(&calls[i])
+		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed()})
+	}
+	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
+	switch {
+	case r.run.Fault != nil:
+		rest.Name, rest.Failed = "failed: "+r.run.Fault.Code, true
+	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
+		rest.Name = "working"
+	}
+	if rest.Name != "" && r.whole {
+		list = append(list, rest)
+	}
+	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
+	more = max(0, len(list)-storyBars)
+	return list[:len(list)-more], more
+}
+
+// nameOfCall returns the method and the last part of the path of a call. The parts before it are mostly ids.
+func nameOfCall(c *callLine) string {
+	at := c.URL
+	if u, err := url.Parse(at); err == nil {
+		at = u.Path
+	}
+	at = strings.TrimSuffix(at, "/")
+	if n := strings.LastIndexByte(at, '/'); n > 0 {
+		at = "…" + at[n:]
+	}
+	return cutRunes(c.Method+" "+cmp.Or(at, "/"), 60)
+}
+
+// turns returns what the run added to the conversation: the answer with which it began, the new messages of the state,
+// and the questions with which it ended.
+func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
+	o := &r.run.Options
+	if o.Resuming && !o.ByMessage {
+		for _, q := range o.Asked {
+			list = append(list, turn{Role: "agent", Text: cut(rule.QuestionText(q.Value)), Asks: true})
+		}
+	}
+	fresh := []turn{}
+	for _, m := range newMessages(r.before, r.after) {
+		fresh = append(fresh, turnOf(m))
+	}
+	spoken := slices.ContainsFunc(fresh, func(t turn) bool { return t.Role == "person" })
+	if v.Request != nil && !spoken {
+		list = append(list, turn{Role: "person", Text: *v.Request})
+	}
+	list = append(list, fresh...)
+	for _, q := range v.Questions {
+		text := cut(rule.QuestionText(q.Value))
+		if n := len(list) - 1; n >= 0 && list[n].Role == "agent" && list[n].Text == text { // a task/step agent's last words are its question
+			list[n].Asks, list[n].Open = true, true
+			continue
+		}
+		list = append(list, turn{Role: "agent", Text: text, Asks: true, Open: true})
+	}
+	earlier = max(0, len(list)-storyTurns)
+	return list[earlier:], earlier
+}
+
+// newMessages returns the messages of a state that an earlier state does not have. Changed messages are new.
+func newMessages(before, after *state.Fold) (list []json.RawMessage) {
+	if after == nil {
+		return nil
+	}
+	var old []json.RawMessage
+	if before != nil {
+		old = before.Messages()
+	}
+	all := after.Messages()
+	for len(old) > 0 && len(all) > 0 && string(old[0]) == string(all[0]) {
+		old, all = old[1:], all[1:]
+	}
+	had := map[string]bool{}
+	for _, m := range old {
+		had[string(m)] = true
+	}
+	for _, m := range all {
+		if !had[string(m)] {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// summary returns one sentence about what happened so far.
+func (r *storyReader) summary(v *runView) string {
+	t := v.Timing
+	span := func(seconds float64) string {
+		d := time.Duration(seconds * float64(time.Second))
+		if d > time.Millisecond {
+			d = d.Round(time.Millisecond)
+		}
+		return Span(d)
+	}
+	steps := ""
+	if r.whole {
+		steps = fmt.Sprintf(" after %d steps", r.steps)
+		if r.steps == 1 {
+			steps = " after 1 step"
+		}
+	}
+	verb := ""
+	switch {
+	case v.Parked:
+		return "Waiting until a client requests the next step."
+	case v.Status == mapping.RunPending:
+		return "Waiting to start for " + span(t.Waiting) + "."
+	case v.Status == mapping.RunRunning:
+		if steps != "" {
+			steps = ", " + strings.TrimPrefix(steps, " after ") + " so far"
+		}
+		return "Working for " + span(t.Total-t.Waiting) + steps + "."
+	case v.Status == mapping.RunSuccess:
+		verb = "Succeeded"
+	case v.Status == mapping.RunTimeout:
+		verb = "Timed out"
+	case v.Status == mapping.RunError:
+		verb = "Failed"
+	case len(v.Questions) == 1:
+		verb = "Asked a question"
+	case len(v.Questions) > 1:
+		verb = fmt.Sprintf("Asked %d questions", len(v.Questions))
+	case r.run.CancelReason != "":
+		verb = "Was cancelled"
+	default:
+		verb = "Stopped"
+	}
+	said := verb + steps + " in " + span(t.Total)
+	if t.Known {
+		said += "; the agent took " + span(t.Agent)
+	}
+	return said + "."
+}

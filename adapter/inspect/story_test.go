@@ -1,0 +1,117 @@
+package inspect
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestASentenceSaysHowARunWent(t *testing.T) {
+	t.Parallel()
+	whole := timing{Total: 2.1, Waiting: 0.1, Agent: 1.9, Known: true}
+	question := []mapping.Interrupt{{Value: json.RawMessage(`"Which day?"`)}}
+	for want, c := range map[string]struct {
+		reader storyReader
+		view   runView
+	}{
+		"Succeeded after 3 steps in 2.1 s; the agent took 1.9 s.":    {storyReader{steps: 3, whole: true}, runView{Status: mapping.RunSuccess, Timing: whole}},
+		"Succeeded in 2.1 s; the agent took 1.9 s.":                  {storyReader{steps: 3}, runView{Status: mapping.RunSuccess, Timing: whole}},
+		"Failed after 1 step in 2.1 s.":                              {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Timing: timing{Total: 2.1}}},
+		"Timed out after 0 steps in 2.1 s; the agent took 1.9 s.":    {storyReader{whole: true}, runView{Status: mapping.RunTimeout, Timing: whole}},
+		"Asked a question after 1 step in 8 ms.":                     {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunInterrupted, Questions: question, Timing: timing{Total: 0.0079}}},
+		"Asked 2 questions after 1 step in 8 ms.":                    {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunInterrupted, Questions: append(question, question...), Timing: timing{Total: 0.008}}},
+		"Was cancelled after 1 step in 2.1 s; the agent took 1.9 s.": {storyReader{steps: 1, whole: true, run: &mapping.Run{CancelReason: mapping.CancelledByRequest}}, runView{Status: mapping.RunInterrupted, Timing: whole}},
+		"Stopped after 2 steps in 2.1 s; the agent took 1.9 s.":      {storyReader{steps: 2, whole: true}, runView{Status: mapping.RunInterrupted, Timing: whole}},
+		"Working for 2.0 s, 2 steps so far.":                         {storyReader{steps: 2, whole: true}, runView{Status: mapping.RunRunning, Timing: whole}},
+		"Waiting to start for 100 ms.":                               {storyReader{}, runView{Status: mapping.RunPending, Timing: whole}},
+		"Waiting until a client requests the next step.":             {storyReader{}, runView{Status: mapping.RunRunning, Parked: true, Timing: whole}},
+	} {
+		if c.reader.run == nil {
+			c.reader.run = &mapping.Run{}
+		}
+		if got := c.reader.summary(&c.view); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A step begins when the one before it ended, at its own depth. Updates of the bridge are no steps.
+func TestBarsShareOneAxis(t *testing.T) {
+	t.Parallel()
+	at := func(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
+	run := &mapping.Run{CreatedAt: at(0), StartedAt: at(10), Status: mapping.RunError, Fault: &mapping.Fault{Code: "agent_failed"}}
+	r := &storyReader{run: run, whole: true, last: map[string]float64{}}
+	for _, ev := range []mapping.Event{
+		{Kind: mapping.KindStarted, At: at(10)},
+		{Kind: mapping.KindUpdate, Seq: 2, At: at(30), Head: mapping.Head{Node: "plan"}, Data: []byte(`{"messages":[{"type":"ai","usage_metadata":{"input_tokens":3,"output_tokens":1}}]}`)},
+		{Kind: mapping.KindUpdate, Seq: 3, At: at(40), Head: mapping.Head{Node: "inner", NS: []string{"sub:1"}}},
+		{Kind: mapping.KindDelta, Seq: 4, At: at(45)},
+		{Kind: mapping.KindUpdate, Seq: 5, At: at(50), Head: mapping.Head{Node: "sub"}},
+		{Kind: mapping.KindUpdate, Seq: 6, At: at(60), Head: mapping.Head{Node: "step", Reduce: true}},
+		{Kind: mapping.KindEnd, Seq: 7, At: at(60)},
+	} {
+		r.add(&state.Entry{Event: ev})
+	}
+	calls := []adapter.AgentCall{{N: 1, At: at(12), Took: 40 * time.Millisecond, Method: "POST", URL: "http://agent/runs/stream?x=1", Status: 500}}
+	got, more := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, calls)
+	want := []bar{
+		{Kind: barWaiting, Name: "waiting", End: 0.01},
+		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{3, 1}},
+		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
+		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
+		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05},
+		{Kind: barRest, Name: "failed: agent_failed", Begin: 0.05, End: 0.06, Failed: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
+		t.Errorf("%d steps, %d more bars (-want +got):\n%s", r.steps, more, diff)
+	}
+	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 5 {
+		t.Errorf("%d bars and %d more", len(got), more)
+	}
+}
+
+// The conversation of a run has what the run added, its answer first and its question last.
+func TestAConversationIsTheRunsOwn(t *testing.T) {
+	t.Parallel()
+	fold := func(values string) *state.Fold {
+		f, err := state.NewFold(json.RawMessage(values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	asked := []mapping.Interrupt{{Value: json.RawMessage(`{"question":"Which colour?"}`)}}
+	open := []mapping.Interrupt{{Value: json.RawMessage(`"Which size?"`)}}
+	const old, changed = `{"id":"1","type":"human","content":"Paint"}`, `{"id":"2","type":"ai","content":"I paint"}`
+	r := storyReader{
+		run:    &mapping.Run{Options: mapping.RunOptions{Resuming: true, Asked: asked}},
+		before: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"I"}]}`),
+		after:  fold(`{"messages":[` + old + `,` + changed + `,{"id":"3","type":"tool","tool_call_id":"c","content":"done"}]}`),
+	}
+	got, earlier := r.turns(&runView{Request: &cutText{Text: "Red"}, Questions: open})
+	want := []turn{
+		{Role: "agent", Text: cutText{Text: "Which colour?"}, Asks: true},
+		{Role: "person", Text: cutText{Text: "Red"}},
+		{ID: "2", Role: "agent", Text: cutText{Text: "I paint"}},
+		{ID: "3", Role: "tool", Text: cutText{Text: "done"}, Answers: "c"},
+		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || earlier != 0 {
+		t.Errorf("%d earlier (-want +got):\n%s", earlier, diff)
+	}
+	r = storyReader{run: &mapping.Run{}, after: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"Which size?"}]}`)}
+	got, _ = r.turns(&runView{Request: &cutText{Text: "Paint"}, Questions: open})
+	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a question that is the last message (-want +got):\n%s", diff)
+	}
+	r = storyReader{run: &mapping.Run{}}
+	if got, _ := r.turns(&runView{}); len(got) != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}

@@ -1,0 +1,65 @@
+// The conversation and the waterfall of a run, as its page has them.
+import { element, seconds, shown } from "./live.js";
+
+const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
+const quiet = (...words) => element("span", { class: "quiet" }, ...words);
+
+function turn(t, thread) {
+  const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text),
+    ...(t.text.cut ? t.answers ? [" …"] : [" … ", element("a", { href: thread }, `${t.text.cut} bytes more`)] : []));
+  return element("li", { class: `turn ${t.role}${t.failure ? " failure" : ""}${t.asks ? " asks" : ""}` },
+    element("p", { class: "who" }, shown(t.role), ...(t.name ? [" ", element("bdi", {}, shown(t.name))] : []),
+      ...(t.asks ? [" ", quiet("asks")] : []), ...(t.failure ? [" ", quiet("the run failed")] : [])),
+    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of a tool"), said) : said] : []),
+    ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
+    ...(t.calls ?? []).map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
+    ...(t.open ? [element("p", {}, element("a", { class: "answer", href: `${thread}#question-0` }, "Answer on the page of the thread"))] : []));
+}
+
+const least = 0.7; // percent, which can be seen
+const share = (part, of) => (of > 0 ? Math.floor((10_000 * part) / of) / 100 : 0);
+
+function svg(name, attributes, ...children) {
+  const e = document.createElementNS("http:" + "//www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+  e.append(...children);
+  return e;
+}
+
+function lane(b, total, run) {
+  const at = b.seq ? `${run}/log/${b.seq}` : b.call ? `${run}/calls/${b.call}` : undefined, length = Math.max(0, b.end_seconds - b.begin_seconds);
+  return element("li", { class: `lane ${b.kind}${b.failed ? " failed" : ""}`, "data-of": b.seq, "data-by": b.call },
+    element("span", { class: "name" }, at ? element("a", { href: at }, shown(b.name)) : shown(b.name),
+      ...(b.usage ? [" ", element("small", { class: "quiet" }, `${b.usage.input_tokens} in, ${b.usage.output_tokens} out`)] : [])),
+    svg("svg", { width: "100%", height: "14", "aria-hidden": "true", focusable: "false" },
+      svg("rect", { x: `${Math.min(share(b.begin_seconds, total), 100 - least)}%`, y: "2", height: "10", rx: "2", width: `${Math.max(share(length, total), least)}%` })),
+    element("span", { class: "length" }, ...(b.failed ? [element("span", { class: "unseen" }, "failed ")] : []), seconds(length)));
+}
+
+/** Shows what the run has said and done until now. What a person has unfolded stays so where nothing was added. */
+export function tell(story, run) {
+  const turns = document.querySelector("[data-turns]"), bars = document.querySelector("[data-bars]");
+  if (!turns || !bars) return;
+  document.getElementById("summary").textContent = story.summary;
+  const made = story.turns.map((t) => turn(t, turns.dataset.thread));
+  const same = (n) => turns.children[n]?.textContent === made[n]?.textContent;
+  let kept = 0;
+  while (kept < made.length && same(kept)) kept++;
+  while (turns.children.length > kept) turns.lastElementChild.remove();
+  turns.append(...made.slice(kept));
+  bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run)));
+  document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
+  document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
+}
+
+/** Marks the rows of the axis that belong to the bar below the pointer or the focus. */
+export function mark() {
+  const bars = document.querySelector("[data-bars]");
+  const show = ({ target }) => {
+    const { of, by } = target.closest?.("li.lane")?.dataset ?? {};
+    for (const row of document.querySelectorAll("tr.lit")) row.classList.remove("lit");
+    if (of) document.querySelector(`tr[data-seq="${of}"]`)?.classList.add("lit");
+    if (by) document.querySelector(`tr[data-call="${by}"]`)?.classList.add("lit");
+  };
+  for (const name of ["pointerover", "pointerleave", "focusin"]) bars?.addEventListener(name, show);
+}
