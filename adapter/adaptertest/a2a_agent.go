@@ -39,7 +39,6 @@ type a2aTask struct {
 	artifacts   []any
 	state       string
 	status      any
-	asked       bool
 	hangs       bool
 	canceled    chan struct{}
 }

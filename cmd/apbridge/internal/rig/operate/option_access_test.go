@@ -16,7 +16,7 @@ var accessProofs = map[string]func(*testing.T){
 	"a2a.input_modes":                rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"a2a.output_modes":               rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"a2a.max_inline":                 rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
-	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreChangedWithoutABreak"),
+	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreRotatedWithoutInterruption"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
 	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
 	"auth.jwt[].id":                  rig.ProvenBy("proxy/auth", "TestRefusedTokens"),
