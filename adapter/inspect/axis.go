@@ -68,6 +68,9 @@ type axisPage struct {
 	Next  int64 `json:"next,omitempty"` // the event after which the next page begins; 0 if there is none yet
 	Last  int64 `json:"last"`           // the newest event of the page, or the one after which the page begins
 	Whole bool  `json:"whole"`          // the page contains the run's end
+
+	// From and To are the times of the event before the page, and of its last event if another page follows; see withCalls.
+	From, To time.Time `json:"-"`
 }
 
 // axisQuery selects rows.
@@ -75,7 +78,6 @@ type axisQuery struct {
 	after  int64 // begin after this event
 	limit  int   // of events
 	tokens bool  // include events of kind delta
-	calls  []adapter.AgentCall
 }
 
 // page reads a page. For an active run it returns the events logged so far.
@@ -96,20 +98,19 @@ func (a *axis) page(ctx context.Context, q axisQuery) (axisPage, error) {
 
 // readPage reads a page from a position. at is the time of the event before it.
 func (a *axis) readPage(ctx context.Context, q axisQuery, position adapter.Cursor, at time.Time) (axisPage, error) {
-	p := axisPage{Rows: []row{}, Last: q.after}
-	from, to := at, time.Time{} // the time of the event before the page, and of its last if another page follows
+	p := axisPage{Rows: []row{}, Last: q.after, From: at}
 	newest, newestAt := int64(0), time.Time{}
 	events := 0
 	err := a.read(ctx, a.run.ID, position, func(e *state.Entry) (more bool) {
 		shown := e.Seq > q.after && (e.Kind != mapping.KindDelta || q.tokens)
 		if shown && events == q.limit { // the observers must not see this event
-			p.Next, to = p.Last, newestAt
+			p.Next, p.To = p.Last, newestAt
 			return false
 		}
 		seen := a.observe(e)
 		newest, newestAt = e.Seq, e.At
 		if e.Seq <= q.after {
-			from = e.At
+			p.From = e.At
 			return true
 		}
 		if shown {
@@ -129,7 +130,6 @@ func (a *axis) readPage(ctx context.Context, q axisQuery, position adapter.Curso
 			a.run = *run
 		}
 	}
-	p.Rows = withCalls(p.Rows, &a.run, q.calls, from, to)
 	return p, err
 }
 

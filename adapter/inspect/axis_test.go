@@ -227,9 +227,9 @@ func TestEachCallIsOnOnePage(t *testing.T) {
 	for n := range int64(100) { // events are a second apart
 		calls = append(calls, adapter.AgentCall{N: n, At: time.Unix(1, 0), Took: time.Duration(n) * time.Second / 2})
 	}
-	for q := (axisQuery{limit: 7, calls: calls}); ; {
+	for q := (axisQuery{limit: 7}); ; {
 		p, _ := l.page(t, nil, q)
-		for _, r := range p.Rows {
+		for _, r := range withCalls(p.Rows, &mapping.Run{}, calls, p.From, p.To) {
 			if r.Call != nil {
 				on[r.Call.N]++
 			}

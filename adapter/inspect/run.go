@@ -97,16 +97,18 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if err != nil {
 		return v, err
 	}
-	kept, err := s.Service.ListCalls(ctx, refOf(r))
-	if err != nil {
-		return v, err
-	}
-	q.calls = kept.Calls
 	rows, err := a.page(ctx, q)
 	if err != nil {
 		return v, err
 	}
 	run := &a.run // as of the page
+	// Calls are read after the events. Otherwise an event could be shown without the call before it, which no later page
+	// would have.
+	kept, err := s.Service.ListCalls(ctx, refOf(r))
+	if err != nil {
+		return v, err
+	}
+	rows.Rows = withCalls(rows.Rows, run, kept.Calls, rows.From, rows.To)
 	v = runView{
 		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
 		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*callLine{}, Columns: a.clients(), Capture: kept.Capture,
