@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -371,12 +372,12 @@ func (m *sent) filter(t *wire.Task) {
 
 // wait responds when the run of a message has ended. A client that leaves earlier stops nothing.
 func (s *server) wait(c *call, m *sent) error {
-	beat := &keepAlive{w: c.w, kind: c.contentType()}
-	defer beat.stop() // a beat must not write after the handler has returned
-	beat.start(s.waitBeat)
+	beat := &sse.KeepAlive{W: c.w, Type: c.contentType()}
+	defer beat.Stop() // a beat must not write after the handler has returned
+	beat.Start(s.waitBeat)
 	ctx := c.r.Context()
 	task, err := s.awaitTask(ctx, c, m)
-	began := beat.stop()
+	began := beat.Stop()
 	if ctx.Err() != nil {
 		stopping := adapter.Stopping(ctx)
 		if stopping != nil && began {

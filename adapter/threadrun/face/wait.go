@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
@@ -95,14 +96,14 @@ const (
 // waitForRun waits for the run's end and responds with the result. If the client disconnects earlier, the run is
 // cancelled only if cancel is true.
 func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
-	beat := &keepAlive{w: w}
-	defer beat.stop() // nothing may be written after the handler has returned
+	beat := &sse.KeepAlive{W: w, Type: "application/json"}
+	defer beat.Stop() // nothing may be written after the handler has returned
 	if shape == bareValues {
-		beat.start(s.waitBeat)
+		beat.Start(s.waitBeat)
 	}
 	end, err := s.awaitEnd(r.Context(), run)
 	if r.Context().Err() != nil {
-		began := beat.stop()
+		began := beat.Stop()
 		s.cancelAbandoned(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
@@ -111,15 +112,15 @@ func (s *server) waitForRun(w http.ResponseWriter, r *http.Request, run *mapping
 		return stopping
 	}
 	if err != nil {
-		if beat.stop() {
+		if beat.Stop() {
 			s.log.Warn("wait failed", zap.String("run", run.ID), zap.Error(err))
-			beat.finish(errorObject(mapping.FaultOf(err)))
+			_, _ = w.Write(errorObject(mapping.FaultOf(err)))
 			return nil
 		}
 		return err
 	}
-	if beat.stop() {
-		beat.finish(bareBody(*end.Head.Outcome, end.After.JSON()))
+	if beat.Stop() {
+		_, _ = w.Write(bareBody(*end.Head.Outcome, end.After.JSON()))
 		return nil
 	}
 	return replyWait(w, run, end, shape)

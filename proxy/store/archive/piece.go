@@ -28,9 +28,6 @@ func NewPiece(table, where string, args ...any) *Piece {
 	return &Piece{of: t, where: where, args: args}
 }
 
-// Tables returns the names of the tables of an export.
-func Tables() []string { return names() }
-
 // Limits of one call of Next. It stops after pieceRows rows or once it has pieceBytes bytes.
 const (
 	pieceRows  = 500
