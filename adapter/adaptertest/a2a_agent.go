@@ -150,18 +150,23 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			t.hangs, t.state = false, "CANCELED"
 			close(t.canceled)
 		}
+		var task map[string]any
+		hangs := t != nil && t.hangs
+		if t != nil {
+			task = t.json(a.old())
+		}
 		a.mu.Unlock()
 		switch {
 		case t == nil:
 			a.fail(w, id, -32001, "TASK_NOT_FOUND", "no such task")
 		case action == "subscribe" && a.NoStream:
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
-		case action == "subscribe" && t.hangs:
-			a.stream(w, r, []map[string]any{{"task": t.json(a.old())}}, t, id)
+		case action == "subscribe" && hangs:
+			a.stream(w, r, []map[string]any{{"task": task}}, t.canceled, id)
 		case action == "subscribe":
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "the task has ended")
 		default:
-			a.answer(w, id, t.json(a.old()))
+			a.answer(w, id, task)
 		}
 	case "list":
 		a.mu.Lock()
@@ -193,16 +198,23 @@ func (a *A2AAgent) said(w http.ResponseWriter, r *http.Request, action string, m
 	a.work++
 	a.Seen = append(a.Seen, message)
 	events, t, problem := a.play(message)
+	var task map[string]any
+	var canceled chan struct{} // of a task that hangs
+	if t != nil {
+		if task = t.json(a.old()); t.hangs {
+			canceled = t.canceled
+		}
+	}
 	a.mu.Unlock()
 	switch {
 	case problem != "":
 		a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", problem)
 	case action == "stream":
-		a.stream(w, r, events, t, id)
+		a.stream(w, r, events, canceled, id)
 	case t == nil:
 		a.answer(w, id, a.member("message", events[0]["message"]))
 	default:
-		a.answer(w, id, a.member("task", t.json(a.old())))
+		a.answer(w, id, a.member("task", task))
 	}
 }
 
@@ -355,8 +367,8 @@ func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, rea
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
 }
 
-// stream writes events, and keeps the stream of a task that hangs.
-func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, t *a2aTask, id json.RawMessage) {
+// stream writes events, and keeps the stream of a task that hangs until it is canceled.
+func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, canceled chan struct{}, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for i, ev := range events {
@@ -377,10 +389,10 @@ func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[s
 		fmt.Fprintf(w, "data: %s\n\n", raw)
 		_ = out.Flush()
 	}
-	if t != nil && t.hangs {
+	if canceled != nil {
 		select {
 		case <-r.Context().Done():
-		case <-t.canceled:
+		case <-canceled:
 		}
 	}
 }
