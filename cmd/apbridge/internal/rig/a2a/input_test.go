@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 	b.Get("/a2a/steps/tasks/"+task).Want(t, 200)
 }
 
-// TestBadRequests checks that what is wrong is refused in A2A's form, and that nothing is begun.
+// TestBadRequests checks that invalid requests are refused with A2A errors and start nothing.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	b := served(t, "")
