@@ -89,7 +89,7 @@ type times struct {
 	body    time.Duration // for a whole body that is not an upload
 	write   time.Duration // for the client to accept a piece of a response
 	idle    time.Duration // between two requests
-	room    time.Duration // to wait for memory of a body
+	memory  time.Duration // to wait for memory of a body
 	winding time.Duration // to hand over running work after the grace period
 }
 
@@ -99,7 +99,7 @@ var usualTimes = times{
 	body:    5 * time.Minute,
 	write:   time.Minute,
 	idle:    2 * time.Minute,
-	room:    5 * time.Second,
+	memory:  5 * time.Second,
 	winding: 2 * time.Second,
 }
 

@@ -162,7 +162,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 	x.token.HideIn(ev)
 	if ev.Kind == mapping.KindLinked {
-		ev.Head.Told, x.recalledItems = x.recalledItems, nil
+		ev.Head.Recalled, x.recalledItems = x.recalledItems, nil
 	}
 	failpoint.Hit(failpoint.EventTaken)
 	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.AllowWrites {
