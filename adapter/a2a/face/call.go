@@ -48,7 +48,7 @@ func (s *server) serveRPC(w http.ResponseWriter, r *http.Request) error {
 	request, err := s.reader.Call(raw)
 	c.id = request.ID
 	if err == nil {
-		c.method, c.version, err = wire.Negotiate(request.Method, header, s.face.A2A.Legacy)
+		c.method, c.version, err = wire.Negotiate(request.Method, header, s.cfg.Legacy)
 	}
 	if err == nil {
 		c.read = func(into any) error { return s.reader.Params(c.version, request, into) }
@@ -75,7 +75,7 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
 	if c.agent, err = s.findAgent(r); err != nil {
 		return err
 	}
-	if err := wire.NegotiateHTTP(wire.V1, versionOf(r), s.face.A2A.Legacy); err != nil {
+	if err := wire.NegotiateHTTP(wire.V1, versionOf(r), s.cfg.Legacy); err != nil {
 		return err
 	}
 	// The template has matched the decoded path, in which a colon of an id looks like that of an action.

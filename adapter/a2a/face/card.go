@@ -80,8 +80,8 @@ func (s *server) nameOf(id string) string {
 // profile describes an agent in its card. name is that in its URL.
 func (s *server) profile(c *call, name string) wire.Profile {
 	p := wire.Profile{
-		Name: name, Description: "The agent " + name + ", served by apbridge.", URL: s.baseURL(c) + root + name, Legacy: s.face.A2A.Legacy,
-		InputModes: s.face.A2A.InputModes, OutputModes: s.face.A2A.OutputModes,
+		Name: name, Description: "The agent " + name + ", served by apbridge.", URL: s.baseURL(c) + root + name, Legacy: s.cfg.Legacy,
+		InputModes: s.cfg.InputModes, OutputModes: s.cfg.OutputModes,
 		Capabilities: wire.AgentCapabilities{
 			Streaming: true, PushNotifications: true, ExtendedAgentCard: true,
 			Extensions: []wire.AgentExtension{{URI: ResumeExtension, Description: "Streams continue after the frame that Last-Event-ID names."}},

@@ -22,7 +22,7 @@ import (
 func TestEveryRouteHasAnEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
-	Mount(r, nil, adapter.Face{A2A: config.Default().A2A})
+	Mount(r, nil, adapter.Face{Section: config.Default().A2A})
 	err := r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, _ := route.GetPathTemplate()
 		methods, _ := route.GetMethods()

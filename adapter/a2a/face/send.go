@@ -115,10 +115,10 @@ func (s *server) check(q *wire.SendMessageRequest) error {
 		return invalidParams("message.messageId", "must be a text of at most 255 bytes")
 	}
 	for i, p := range m.Parts {
-		if p.MediaType != "" && !fits(p.MediaType, s.face.A2A.InputModes) {
+		if p.MediaType != "" && !fits(p.MediaType, s.cfg.InputModes) {
 			return &wire.Error{
 				Code: wire.CodeContentTypeNotSupported, Message: fmt.Sprintf("message.parts[%d] has a media type that the agent does not take. Its card lists those that it takes.", i),
-				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.face.A2A.InputModes, ", ")},
+				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.cfg.InputModes, ", ")},
 			}
 		}
 		if p.Filename != "" && !mapping.IsText(p.Filename) {
@@ -410,7 +410,7 @@ func (s *server) wait(c *call, m *sent) error {
 
 // awaitTask returns the task of a message when its run has ended.
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
-	v := newView(m.task.ID, contextOf(&m.task), int64(s.face.A2A.MaxInline))
+	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
 	for e, err := range s.svc.RunEvents(ctx, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return wire.Task{}, err

@@ -139,7 +139,7 @@ type stream struct {
 const startGrace = time.Second
 
 func (s *server) newStream(c *call, t *mapping.Task, after position, resumes bool) *stream {
-	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, view: newView(t.ID, contextOf(t), int64(s.face.A2A.MaxInline))}
+	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, view: newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))}
 	st.view.file = s.fileOf(c, t)
 	st.ctx, st.stop = context.WithCancel(c.r.Context())
 	st.out = sse.NewStream(c.w, s.face.Heartbeat, st.stop)

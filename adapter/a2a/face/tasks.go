@@ -94,7 +94,7 @@ func (s *server) runsOf(ctx context.Context, t *mapping.Task) ([]mapping.Run, er
 // read folds the events of a task up to now. It does not wait for more.
 func (s *server) read(ctx context.Context, t *mapping.Task) (reading, error) {
 	runs, err := s.runsOf(ctx, t)
-	v := reading{newView(t.ID, contextOf(t), int64(s.face.A2A.MaxInline)), runs}
+	v := reading{newView(t.ID, contextOf(t), int64(s.cfg.MaxInline)), runs}
 	if err != nil {
 		return v, err
 	}
@@ -197,7 +197,7 @@ func (s *server) fileArtifact(c *call, t *mapping.Task, a *mapping.Artifact, roo
 		p.MediaType = mediaBytes
 	}
 	out := wire.Artifact{ArtifactID: a.ID, Name: a.Path}
-	if a.Size > min(int64(s.face.A2A.MaxInline), room) {
+	if a.Size > min(int64(s.cfg.MaxInline), room) {
 		at := ""
 		if s.face.ArtifactPath != nil {
 			at = s.face.ArtifactPath(t.Agent, t.ID, a.ID)
