@@ -24,6 +24,17 @@ type call struct {
 	read    func(into any) error // decodes the parameters
 }
 
+// params decodes the parameters. tenant is a member of into. It is refused, since the cards here never name one.
+func (c *call) params(into any, tenant *string) error {
+	if err := c.read(into); err != nil {
+		return err
+	}
+	if *tenant != "" {
+		return invalidParams("tenant", "must be absent: the agent's card names none")
+	}
+	return nil
+}
+
 // ref returns the reference to a task of the call's agent.
 func (c *call) ref(task string) adapter.TaskRef {
 	return adapter.TaskRef{Agent: c.agent.Graph, ID: task, Flavour: flavourOf(c.version)}

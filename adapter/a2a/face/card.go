@@ -118,10 +118,7 @@ func (s *server) secure(p *wire.Profile) {
 // extendedCard returns the card with the assistants of the agent that the caller may use (S 3.1.11).
 func (s *server) extendedCard(c *call) (any, error) {
 	var q wire.GetExtendedAgentCardRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
+	if err := c.params(&q, &q.Tenant); err != nil {
 		return nil, err
 	}
 	name := c.agent.Graph

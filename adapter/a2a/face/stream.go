@@ -58,18 +58,12 @@ func (s *server) streamMessage(c *call) error {
 
 // subscribe serves the operation SubscribeToTask.
 func (s *server) subscribe(c *call) error {
-	var q wire.SubscribeToTaskRequest
-	if err := c.read(&q); err != nil {
-		return err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return err
-	}
 	after, resumes, err := positionOf(c.r.Header)
 	if err != nil {
 		return err
 	}
-	t, err := s.findTask(c, q.ID)
+	var q wire.SubscribeToTaskRequest
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.ID)
 	if err != nil {
 		return err
 	}
