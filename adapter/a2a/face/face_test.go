@@ -57,7 +57,6 @@ func TestErrors(t *testing.T) {
 	}{
 		{mapping.NotFound, mapping.CodeTaskNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeThreadNotFound, wire.CodeTaskNotFound, 404},
-		{mapping.NotFound, codeHookNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeAgentNotFound, wire.CodeInvalidParams, 404},
 		{mapping.Conflict, codeTaskEnded, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeNoPendingInterrupt, wire.CodeUnsupportedOperation, 400},
