@@ -3,12 +3,11 @@ package adapter
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
 	"time"
-
-	"encoding/json"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
