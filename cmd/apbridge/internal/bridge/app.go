@@ -191,7 +191,7 @@ func (a *App) openServer(seals fileHashes) error {
 // routes adds the routes of a configuration, with the pass-through routes.
 func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
 	return func(r *mux.Router) {
-		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
+		mount(r, a.dialects, a.service, func(d adapter.Dialect) adapter.Face { return a.face(d, cfg) })
 		a.through.mount(r, ways)
 		a.inspector.mount(r, cfg)
 	}
@@ -220,12 +220,16 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 	}
 }
 
-func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
+func (a *App) face(d adapter.Dialect, cfg *config.Config) adapter.Face {
+	var section any
+	if d.Section != nil {
+		section = d.Section(cfg)
+	}
 	return adapter.Face{
-		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents, A2A: cfg.A2A,
+		Log: a.log.Named(d.Name), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents, Section: section,
 		URL: a.urlOf, ArtifactPath: a.dialects.ArtifactPath, Auth: authentication(cfg.Auth),
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping, CallerLimits: a.limits.Limits,
-		Failed: func(code string) { a.metrics.Failed(dialect, code) }, Repeated: a.repeated,
+		Failed: func(code string) { a.metrics.Failed(d.Name, code) }, Repeated: a.repeated,
 	}
 }
 
