@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/auth"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/gorilla/mux"
@@ -38,7 +39,7 @@ type Options struct {
 	Runs  auth.Granter
 	Store func(path string) bool
 	// Limits limits the use by keys and tenants. It may be nil.
-	Limits Limits
+	Limits *limit.Limiter
 	// Audit is the log of operations. It may be nil. Does returns the effect of a route, given its template and the
 	// path of the request. ok is false if it is not an operation.
 	Audit *audit.Log
