@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -82,7 +83,7 @@ type memoryGuard struct {
 	refuser
 	ops    operations
 	memory *bodyMemory
-	limits Limits // may be nil
+	limits *limit.Limiter // may be nil
 	times  *times
 	sees   routeEffect
 }
@@ -131,8 +132,8 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 // memoryBudget is the memory for handlers that read more than a body. It implements adapter.MemoryBudget.
 type memoryBudget struct {
 	of      *bodyMemory
-	limits  Limits        // may be nil
-	maxWait time.Duration // as in heldBody
+	limits  *limit.Limiter // may be nil
+	maxWait time.Duration  // as in heldBody
 }
 
 // Count returns a reader of a message that is treated like a body: it is read no faster than the caller's rate allows,
@@ -165,7 +166,7 @@ func (o memoryBudget) Exhausted() error {
 // limitedMessage applies the caller's rate of uploads, starting with its first read.
 type limitedMessage struct {
 	io.ReadCloser
-	limits Limits
+	limits *limit.Limiter
 	ctx    context.Context
 	begun  bool
 }
@@ -194,7 +195,6 @@ func (h *heldMessage) Close() error {
 // announced length nor a client that sends nothing takes memory from others.
 type heldBody struct {
 	io.ReadCloser
-	of      *bodyMemory
 	ctx     context.Context // of the request
 	maxWait time.Duration   // maximum wait for memory
 	limits  []memoryLimit   // in the order in which memory is reserved
@@ -215,7 +215,7 @@ type memoryLimit struct {
 // hold returns a body with reserved memory. Its shares are reserved first, so that a caller that waits for its own
 // share holds no memory for which others wait.
 func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, maxWait time.Duration) *heldBody {
-	h := &heldBody{ReadCloser: body, of: m, ctx: ctx, maxWait: maxWait}
+	h := &heldBody{ReadCloser: body, ctx: ctx, maxWait: maxWait}
 	who := mapping.PrincipalOf(ctx)
 	key, tenant, done := m.shares.use(who)
 	h.done = done

@@ -148,7 +148,9 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 			return nil, err
 		}
 		if ev.Kind == mapping.KindEnd {
-			x.rec.recordEndLink(&ev)
+			if ev.Head.Link != nil {
+				x.rec.addLink(&ev) // it is written with the end
+			}
 			return ev.Head.Outcome, nil
 		}
 		if err := x.take(ctx, &ev); err != nil {

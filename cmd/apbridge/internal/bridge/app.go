@@ -140,7 +140,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	a.dialer = &dialer{
 		dialects: a.dialects, log: a.log, hop: "apbridge;id=" + mapping.NewID(), calls: a.calls, tracer: a.tracing.ofCalls(), record: a.recording,
 	}
-	agents, err := a.dialer.all(a.cfg)
+	agents, err := a.dialer.dialAll(a.cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (a *App) openServer(seals fileHashes) error {
 	a.inspector = inspector{
 		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
 	}
-	ways, err := a.through.all(a.cfg)
+	ways, err := a.through.create(a.cfg, nil, nil)
 	if err != nil {
 		return err
 	}
