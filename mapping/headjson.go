@@ -16,6 +16,8 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeTexts(w, "ns", h.NS)
 	writeText(w, "name", h.Name)
 	writeFlag(w, "reduce", h.Reduce)
+	writeFlag(w, "streamed", h.Streamed)
+	writeFlag(w, "passing", h.Passing)
 	if h.Step != nil {
 		h.Step.writeTo(w.Key("step"))
 	}

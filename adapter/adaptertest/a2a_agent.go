@@ -17,6 +17,8 @@ import (
 //   - "hang" works until it is canceled.
 //   - "message" is answered with a message, without a task.
 //   - "file" makes a file.
+//   - "type" reports twice what it does, and makes two artifacts in many pieces, the first of them without an end.
+//   - "authorize" waits for an authorization until it is canceled, or with "authorize once" continues by itself.
 //   - Anything else makes the three artifacts one, two and three. The second is streamed in pieces.
 type A2AAgent struct {
 	Version  string // "0.3"; default "1.0"
@@ -25,7 +27,12 @@ type A2AAgent struct {
 	NoCard   bool
 	CardSays string // a version that the agent does not have
 	CutAfter int    // the stream of a message breaks off after so many events; 0: never
-	Change   func(event map[string]any)
+	// Live makes the task of a stream that was cut continue there: a subscription begins with the task as it was then,
+	// and sends the remaining events. It omits the first Lost of them, or sends the last Repeated ones before again, as
+	// some servers do.
+	Live           bool
+	Lost, Repeated int
+	Change         func(event map[string]any)
 
 	mu    sync.Mutex
 	tasks []*a2aTask
@@ -40,6 +47,8 @@ type a2aTask struct {
 	state       string
 	status      any
 	hangs       bool
+	events      []map[string]any // those of the newest message
+	cut         int              // how many of them were sent before the cut; 0: it was not cut
 	canceled    chan struct{}
 }
 
@@ -47,6 +56,7 @@ type a2aTask struct {
 func (a *A2AAgent) New() *A2AAgent {
 	return &A2AAgent{
 		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, CutAfter: a.CutAfter, Change: a.Change,
+		Live: a.Live, Lost: a.Lost, Repeated: a.Repeated,
 	}
 }
 
@@ -151,7 +161,12 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			close(t.canceled)
 		}
 		var task map[string]any
+		var rest []map[string]any
 		hangs := t != nil && t.hangs
+		if action == "subscribe" && t != nil && t.cut > 0 {
+			rest = append([]map[string]any{{"task": t.at(t.cut, a.old())}}, t.events[min(t.cut+a.Lost, len(t.events)-1)-min(a.Repeated, t.cut-1):]...)
+			t.cut = 0
+		}
 		if t != nil {
 			task = t.json(a.old())
 		}
@@ -161,6 +176,8 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32001, "TASK_NOT_FOUND", "no such task")
 		case action == "subscribe" && a.NoStream:
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
+		case rest != nil:
+			a.write(w, rest, id)
 		case action == "subscribe" && hangs:
 			a.stream(w, r, []map[string]any{{"task": task}}, t.canceled, id)
 		case action == "subscribe":
@@ -201,6 +218,9 @@ func (a *A2AAgent) said(w http.ResponseWriter, r *http.Request, action string, m
 	var task map[string]any
 	var canceled chan struct{} // of a task that hangs
 	if t != nil {
+		if t.events = events; a.Live && action == "stream" && a.CutAfter < len(events) {
+			t.cut = a.CutAfter
+		}
 		if task = t.json(a.old()); t.hangs {
 			canceled = t.canceled
 		}
@@ -286,6 +306,23 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 		status("CANCELED", nil)
 	case "hang":
 		t.hangs = true
+	case "authorize":
+		status("AUTH_REQUIRED", a.message("auth-1", "Sign in at the bank."))
+		if t.hangs = rest != "once"; !t.hangs {
+			status("WORKING", nil)
+			artifact("one", a.text("paid"), false, true)
+			status("COMPLETED", nil)
+		}
+	case "type":
+		status("WORKING", a.message("s-1", "Thinking"))
+		for i, piece := range []string{"A fox", " jumps", " over", " the dog."} {
+			artifact("one", a.text(piece), i > 0, false)
+		}
+		status("WORKING", a.message("s-2", "Writing more"))
+		for i, piece := range []string{"A cat ", "ha ", "ha ", "sleeps."} {
+			artifact("two", a.text(piece), i > 0, i == 3)
+		}
+		status("COMPLETED", nil)
 	case "file":
 		artifact("file", []any{a.file("note.txt", "aGVsbG8=")}, false, true)
 		status("COMPLETED", nil)
@@ -320,6 +357,36 @@ func (a *A2AAgent) message(id, text string) map[string]any {
 		m["kind"], m["role"] = "message", "agent"
 	}
 	return m
+}
+
+// at returns the task after its first n events.
+func (t *a2aTask) at(n int, old bool) map[string]any {
+	j := map[string]any{"id": t.id, "contextId": t.context, "status": statusJSON("SUBMITTED", nil, old), "history": t.history}
+	if old {
+		j["kind"] = "task"
+	}
+	artifacts := []any{}
+	for _, ev := range t.events[:n] {
+		if u, ok := ev["statusUpdate"].(map[string]any); ok {
+			j["status"] = u["status"]
+		}
+		u, ok := ev["artifactUpdate"].(map[string]any)
+		if !ok {
+			continue
+		}
+		next := u["artifact"].(map[string]any)
+		if last := len(artifacts) - 1; u["append"] == true {
+			before := artifacts[last].(map[string]any)
+			parts := append(append([]any{}, before["parts"].([]any)...), next["parts"].([]any)...)
+			artifacts[last] = map[string]any{"artifactId": before["artifactId"], "parts": parts}
+		} else {
+			artifacts = append(artifacts, next)
+		}
+	}
+	if len(artifacts) > 0 {
+		j["artifacts"] = artifacts
+	}
+	return j
 }
 
 func statusJSON(state string, message any, old bool) map[string]any {
@@ -367,14 +434,24 @@ func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, rea
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
 }
 
-// stream writes events, and keeps the stream of a task that hangs until it is canceled.
+// stream writes events up to the cut, and keeps the stream of a task that hangs until it is canceled.
 func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, canceled chan struct{}, id json.RawMessage) {
+	if a.CutAfter > 0 && a.CutAfter < len(events) {
+		events, canceled = events[:a.CutAfter], nil
+	}
+	a.write(w, events, id)
+	if canceled != nil {
+		select {
+		case <-r.Context().Done():
+		case <-canceled:
+		}
+	}
+}
+
+func (a *A2AAgent) write(w http.ResponseWriter, events []map[string]any, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	for i, ev := range events {
-		if a.CutAfter > 0 && i == a.CutAfter {
-			return
-		}
+	for _, ev := range events {
 		if a.Change != nil {
 			a.Change(ev)
 		}
@@ -388,12 +465,6 @@ func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[s
 		raw, _ := json.Marshal(data)
 		fmt.Fprintf(w, "data: %s\n\n", raw)
 		_ = out.Flush()
-	}
-	if canceled != nil {
-		select {
-		case <-r.Context().Done():
-		case <-canceled:
-		}
 	}
 }
 

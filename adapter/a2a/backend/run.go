@@ -56,8 +56,8 @@ func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(m
 			r.output.noteLogged(head.Link.Steps...)
 		case ev.Kind == mapping.KindUpdate && head.Step != nil:
 			r.output.noteLogged(head.Step.ID)
-			r.output.replay(ev)
 		}
+		r.output.replay(ev)
 	}
 	return r
 }
@@ -249,6 +249,9 @@ func (r *run) handle(ev wire.StreamResponse) error {
 			return err
 		}
 		r.output.snapshot(ev.Task)
+		if err := r.output.report(&ev.Task.Status); err != nil {
+			return err
+		}
 	case ev.Message != nil:
 		if ev.Message.Role == wire.RoleUser { // an echo
 			return nil
@@ -302,6 +305,7 @@ func (r *run) follow() error {
 	if err != nil {
 		return err
 	}
+	r.output.broke()
 	heard := time.Now()
 	for wait, subscribes := firstPoll, e.streams; ; wait = min(2*wait, longestPoll) {
 		if subscribes {
@@ -424,10 +428,27 @@ func (r *run) findAnswered(broke error) error {
 	return r.follow()
 }
 
+// complete reads a task that has settled once more if its artifacts are doubtful.
+func (r *run) complete() error {
+	if !r.output.isDoubtful() {
+		return nil
+	}
+	result, err := r.call(r.ctx, wire.MethodGetTask, &wire.GetTaskRequest{ID: r.task})
+	var task wire.Task
+	if err == nil && r.reader.Read(r.version(), result, &task) == nil {
+		r.output.snapshot(&task)
+	}
+	r.output.trust()
+	return r.output.deliver()
+}
+
 // finish yields the end if the task has settled.
 func (r *run) finish() (done bool, err error) {
 	if !r.output.settled() {
 		return false, nil
+	}
+	if err := r.complete(); err != nil {
+		return true, err
 	}
 	out, err := r.output.finish()
 	if err != nil {

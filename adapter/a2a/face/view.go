@@ -122,6 +122,8 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 		list = append(list, v.setStatus(wire.TaskStatus{State: wire.StateWorking, Timestamp: e.At}, nil))
 	case mapping.KindDelta:
 		list = v.token(e)
+	case mapping.KindCustom:
+		list = v.report(e)
 	default:
 		if e.After != e.Before {
 			list = v.completed(list)
@@ -174,9 +176,25 @@ func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamR
 	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
 }
 
-// token adds a piece of a message of the agent's outermost graph.
+// report adds a status that an A2A agent reports while it works.
+func (v *view) report(e *state.Entry) []*wire.StreamResponse {
+	var u wire.TaskStatusUpdateEvent
+	if e.Head.Name != wire.StatusUpdateName || answerReader.Read(wire.V1, e.Data, &u) != nil {
+		return nil
+	}
+	s := wire.TaskStatus{State: wire.StateWorking, Message: u.Status.Message, Timestamp: e.At}
+	if u.Status.State == wire.StateAuthRequired {
+		s.State = wire.StateAuthRequired
+	}
+	if s.Message != nil {
+		s.Message.TaskID, s.Message.ContextID, s.Message.ReferenceTaskIDs = v.taskID, v.contextID, nil
+	}
+	return []*wire.StreamResponse{v.setStatus(s, nil)}
+}
+
+// token adds a piece of a message of the agent's outermost graph. Progress is no part of the answer: see report.
 func (v *view) token(e *state.Entry) []*wire.StreamResponse {
-	if len(e.Head.NS) > 0 {
+	if len(e.Head.NS) > 0 || e.Head.Passing {
 		return nil
 	}
 	parts := rawjson.ElementsOf(e.Data)
