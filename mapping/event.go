@@ -63,6 +63,9 @@ type Head struct {
 	Streamed bool `json:"streamed,omitempty"`
 	// Passing is set on a delta whose message only reports progress. It never becomes part of the state.
 	Passing bool `json:"passing,omitempty"`
+	// Waiting is set on a custom event of an agent that now waits for something outside of the conversation, such as an
+	// authorization.
+	Waiting bool `json:"waiting,omitempty"`
 	// Step is set on an update that is a step of a task/step agent.
 	Step *StepInfo `json:"step,omitempty"`
 	// Interrupts holds the questions of an interrupt event, or of an update that asks.

@@ -18,6 +18,7 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeFlag(w, "reduce", h.Reduce)
 	writeFlag(w, "streamed", h.Streamed)
 	writeFlag(w, "passing", h.Passing)
+	writeFlag(w, "waiting", h.Waiting)
 	if h.Step != nil {
 		h.Step.writeTo(w.Key("step"))
 	}

@@ -254,3 +254,46 @@ func TestDetect(t *testing.T) {
 		}
 	}
 }
+
+// A task that waits for an authorization goes on by itself. The run reports that it waits, once, also if it is polled.
+func TestAnAuthorizationIsAwaited(t *testing.T) {
+	t.Parallel()
+	for name, v := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := v.New()
+			b := dial(t, a)
+			task := saying("authorize")
+			reports := 0
+			for ev, err := range b.Run(t.Context(), &task) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ev.Kind == mapping.KindCustom && ev.Head.Waiting {
+					if reports++; !strings.Contains(string(ev.Data), "Sign in at the bank.") {
+						t.Errorf("report %s", ev.Data)
+					}
+					if err := b.(adapter.Canceler).Cancel(t.Context(), mapping.Link{Remote: "task-1"}, task.Run.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if out := ev.Head.Outcome; out != nil && !out.Cancelled {
+					t.Errorf("outcome %+v", out)
+				}
+			}
+			if reports != 1 {
+				t.Errorf("%d reports", reports)
+			}
+		})
+	}
+	tr := adaptertest.Collect(t.Context(), dial(t, &adaptertest.A2AAgent{}), saying("authorize once"), 0)
+	var waits []bool
+	for _, ev := range tr.Events {
+		if ev.Kind == mapping.KindCustom {
+			waits = append(waits, ev.Head.Waiting)
+		}
+	}
+	if tr.Err != nil || !slices.Equal(waits, []bool{true, false}) || !slices.Equal(texts(tr), []string{"paid"}) {
+		t.Errorf("reports that it waits: %v, steps %q, %v", waits, texts(tr), tr.Err)
+	}
+}

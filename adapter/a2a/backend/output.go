@@ -222,10 +222,11 @@ func (o *output) report(s *wire.TaskStatus) error {
 		return nil //nolint:nilerr // a report that cannot be repeated is left out
 	}
 	o.reported = now
-	if err := o.r.emit(mapping.Event{Kind: mapping.KindCustom, Head: mapping.Head{Name: wire.StatusUpdateName}, Data: data}); err != nil {
+	if err := o.speech.say(statusSource(now.message), now.text, true, true); err != nil {
 		return err
 	}
-	return o.speech.say(statusSource(now.message), now.text, true, true)
+	head := mapping.Head{Name: wire.StatusUpdateName, Waiting: s.State == wire.StateAuthRequired}
+	return o.r.emit(mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data})
 }
 
 func reportOf(s *wire.TaskStatus) reported {

@@ -51,7 +51,7 @@ func TestBackend(t *testing.T) {
 				Dial: backend.Dial, Works: with("say"), Asks: with("ask"), Hangs: with("hang"),
 				Fails: []adaptertest.Failure{
 					{Name: "failed", Peer: with("fail"), Code: backend.CodeAgentFailed},
-					{Name: "rejected", Peer: with("reject"), Code: backend.CodeAgentRejected},
+					{Name: "rejected", Peer: with("reject"), Code: mapping.CodeAgentRejected},
 					{Name: "500", Peer: broken(500, "oh"), Code: mapping.CodeUpstreamError},
 					{Name: "no JSON", Peer: broken(200, "oh"), Code: mapping.CodeBadUpstream},
 					{Name: "neither task nor message", Peer: broken(200, `{"jsonrpc":"2.0","id":"1","result":{}}`), Code: mapping.CodeBadUpstream},

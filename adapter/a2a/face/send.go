@@ -408,12 +408,27 @@ func (s *server) wait(c *call, m *sent) error {
 	return nil
 }
 
-// awaitTask returns the task of a message when its run has ended.
+// awaitTask returns the task of a message when its run has ended, or when its agent waits for an authorization (S 3.2.2).
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
 	v := newView(m.task.ID, contextOf(&m.task), int64(s.face.A2A.MaxInline))
-	for e, err := range s.svc.RunEvents(ctx, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := func() {
+		if waits {
+			stop()
+		}
+	}
+	for e, err := range s.svc.RunEvents(reading, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: !mayWait}, idle) {
+		if err != nil && waits && ctx.Err() == nil {
+			break
+		}
 		if err != nil {
 			return wire.Task{}, err
+		}
+		if mayWait && e.Kind != mapping.KindEnd {
+			waits = e.Head.Waiting
+			continue
 		}
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
 			break

@@ -47,7 +47,8 @@ type answer struct {
 // states are the states of tasks by their status.
 var states = map[mapping.TaskStatus]wire.TaskState{
 	mapping.TaskSubmitted: wire.StateSubmitted, mapping.TaskWorking: wire.StateWorking, mapping.TaskAsking: wire.StateInputRequired,
-	mapping.TaskDone: wire.StateCompleted, mapping.TaskFailed: wire.StateFailed, mapping.TaskCancelled: wire.StateCanceled,
+	mapping.TaskDone: wire.StateCompleted, mapping.TaskFailed: wire.StateFailed, mapping.TaskRejected: wire.StateRejected,
+	mapping.TaskCancelled: wire.StateCanceled,
 }
 
 func newView(taskID, contextID string, limit int64) *view {
@@ -152,7 +153,7 @@ func (v *view) end(runID string, e *state.Entry) wire.TaskStatus {
 	switch s.State {
 	case wire.StateInputRequired:
 		s.Message = v.question(runID, out.Interrupts)
-	case wire.StateFailed:
+	case wire.StateFailed, wire.StateRejected:
 		s.Message = v.fault(runID, out.Fault)
 	}
 	return s
@@ -183,7 +184,7 @@ func (v *view) report(e *state.Entry) []*wire.StreamResponse {
 		return nil
 	}
 	s := wire.TaskStatus{State: wire.StateWorking, Message: u.Status.Message, Timestamp: e.At}
-	if u.Status.State == wire.StateAuthRequired {
+	if e.Head.Waiting {
 		s.State = wire.StateAuthRequired
 	}
 	if s.Message != nil {

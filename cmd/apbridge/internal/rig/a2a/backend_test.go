@@ -62,3 +62,62 @@ func TestTextOfAnA2AAgentArrivesOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAuthorizationIsAwaited checks that clients learn that an A2A agent waits for an authorization: a blocking call
+// returns, streams stay open, and thread/run clients get a custom event while their run goes on.
+func TestAnAuthorizationIsAwaited(t *testing.T) {
+	t.Parallel()
+	c := before(t, &adaptertest.A2AAgent{})
+	const waits = "TASK_STATE_AUTH_REQUIRED"
+	sent := c.call("SendMessage", message("m", "authorize", "")).Want(t, 200, waits, "Sign in at the bank.")
+	task := sent.Text("result.task.id")
+	c.task(task).Want(t, 200, waits, "Sign in at the bank.")
+	frames := c.stream("SendStreamingMessage", message("m", "authorize", ""), 2, "Last-Event-ID", "0")
+	if got := c.at(frames[1], "statusUpdate.status.state"); got != waits {
+		t.Errorf("the stream has %s", frames[1].Data)
+	}
+	c.fails(-32004, "SendMessage", message("m-2", "done", `,"taskId":"`+task+`"`))
+	thread := sent.Text("result.task.contextId")
+	run := c.Get("/threads/" + thread + "/runs").Text("0.run_id")
+	c.Get("/threads/"+thread+"/runs/"+run).Want(t, 200, `"running"`)
+	c.Get("/threads/"+thread+"/runs/"+run+"/explain").Want(t, 200, "authorization")
+	_, list := c.Stream("GET", "/threads/"+thread+"/runs/"+run+"/stream?stream_mode=custom", "", 2, "Last-Event-ID", "-1")
+	if last := list[len(list)-1]; last.Event != "custom" || last.At("status.state") != waits {
+		t.Errorf("a thread/run client gets %+v", list)
+	}
+	c.call("CancelTask", `{"id":"`+task+`"}`).Want(t, 200, "TASK_STATE_CANCELED")
+	done := c.call("SendMessage", message("m-3", "authorize once", "")).Want(t, 200, "result")
+	c.awaitState(done.Text("result.task.id"), "TASK_STATE_COMPLETED")
+}
+
+// TestARejectedTask checks that every client learns that the agent refused the work, not that it failed.
+func TestARejectedTask(t *testing.T) {
+	t.Parallel()
+	c := before(t, &adaptertest.A2AAgent{})
+	const rejected = "TASK_STATE_REJECTED"
+	r := receives(t)
+	send := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"reject"}]},"configuration":{"taskPushNotificationConfig":{"url":"` + r.URL + `"}}}`
+	task := c.call("SendMessage", send).Want(t, 200, rejected, "not my job", "agent_rejected").Text("result.task.id")
+	c.task(task).Want(t, 200, rejected, "not my job")
+	frames := c.stream("SendStreamingMessage", message("m-2", "reject", ""), 0)
+	if got := added(t, nil, frames).state; got != rejected {
+		t.Errorf("the stream ends with %s", got)
+	}
+	for state, n := range map[string]float64{rejected: 2, "TASK_STATE_FAILED": 0} {
+		if got := c.call("ListTasks", `{"status":"`+state+`"}`).At("result.totalSize"); got != n {
+			t.Errorf("%v tasks are listed as %s", got, state)
+		}
+	}
+	c.fails(-32004, "SubscribeToTask", `{"id":"`+task+`"}`)
+	c.fails(-32004, "SendMessage", message("m-3", "please", `,"taskId":"`+task+`"`))
+	for {
+		_, v := r.next(t)
+		if rig.Dig(v, "task") != nil {
+			if got := rig.Dig(v, "task.status.state"); got != rejected {
+				t.Errorf("the end is pushed as %v", got)
+			}
+			break
+		}
+	}
+	c.Post("/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"reject"}]}}`).Want(t, 200, "agent_rejected", "not my job")
+}
