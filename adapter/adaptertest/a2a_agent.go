@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 )
 
 // A2AAgent is an agent that speaks A2A: version 1.0 over JSON-RPC unless its fields say otherwise. It is written from
@@ -26,7 +28,10 @@ type A2AAgent struct {
 	NoStream bool
 	NoCard   bool
 	CardSays string // a version that the agent does not have
-	CutAfter int    // the stream of a message breaks off after so many events; 0: never
+	// LangGraph makes the agent answer as the endpoint /a2a/{assistant_id} of LangGraph Server does, which speaks 1.0 with
+	// shapes of 0.3: see a2a_langgraph.go.
+	LangGraph bool
+	CutAfter  int // the stream of a message breaks off after so many events; 0: never
 	// Live makes the task of a stream that was cut continue there: a subscription begins with the task as it was then,
 	// and sends the remaining events. It omits the first Lost of them, or sends the last Repeated ones before again, as
 	// some servers do.
@@ -55,7 +60,7 @@ type a2aTask struct {
 // New returns another agent with the same settings.
 func (a *A2AAgent) New() *A2AAgent {
 	return &A2AAgent{
-		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, CutAfter: a.CutAfter, Change: a.Change,
+		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, LangGraph: a.LangGraph, CutAfter: a.CutAfter, Change: a.Change,
 		Live: a.Live, Lost: a.Lost, Repeated: a.Repeated,
 	}
 }
@@ -69,6 +74,9 @@ func (a *A2AAgent) Work() int {
 func (a *A2AAgent) old() bool { return a.Version == "0.3" }
 
 func (a *A2AAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.LangGraph && !a.atLangGraph(w, r) {
+		return
+	}
 	if strings.HasPrefix(r.URL.Path, "/.well-known/agent") {
 		a.card(w, r)
 		return
@@ -105,6 +113,9 @@ func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.CardSays != "" {
 		version = a.CardSays
+	}
+	if a.LangGraph {
+		url = "http://inner.invalid:1" + LangGraphPath
 	}
 	card := map[string]any{
 		"name": "test", "description": "an agent for tests", "version": "7", "capabilities": map[string]any{"streaming": !a.NoStream},
@@ -152,8 +163,16 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
 			return
 		}
+		if problem := a.langGraphRefuses(message, params); problem != "" {
+			a.fail(w, id, -32602, "", problem)
+			return
+		}
 		a.said(w, r, action, message, id)
 	case "get", "cancel", "subscribe":
+		if a.LangGraph && action == "subscribe" {
+			a.fail(w, id, -32601, "", "Method not found: SubscribeToTask")
+			return
+		}
 		a.mu.Lock()
 		t := a.find(params["id"])
 		if t != nil && action == "cancel" && t.hangs {
@@ -265,7 +284,10 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 		word, rest = "answer", text
 	} else {
 		t = &a2aTask{id: fmt.Sprintf("task-%d", len(a.tasks)+1), canceled: make(chan struct{})}
-		if t.context, _ = message["contextId"].(string); t.context == "" {
+		switch t.context, _ = message["contextId"].(string); {
+		case t.context == "" && a.LangGraph:
+			t.context = uuid.NewString()
+		case t.context == "":
 			t.context = "context-of-" + t.id
 		}
 		a.tasks = append(a.tasks, t)
@@ -294,6 +316,11 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 	switch word {
 	case "ask":
 		artifact("draft", a.text("a draft"), false, true)
+		if a.LangGraph {
+			artifact("interrupt", langGraphQuestion("Which colour?"), false, true)
+			status("INPUT_REQUIRED", nil)
+			break
+		}
 		status("INPUT_REQUIRED", a.message("q-1", "Which colour?"))
 	case "answer":
 		artifact("painted", a.text("painted "+rest), false, true)
@@ -413,6 +440,9 @@ func (t *a2aTask) json(old bool) map[string]any {
 
 func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any) {
 	w.Header().Set("Content-Type", "application/json")
+	if a.LangGraph {
+		result = a.langGraphShape(result)
+	}
 	if !a.HTTP {
 		result = map[string]any{"jsonrpc": "2.0", "id": id, "result": result}
 	}
@@ -422,6 +452,10 @@ func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any)
 func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, reason, text string) {
 	info := []any{map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"}}
 	w.Header().Set("Content-Type", "application/json")
+	if a.LangGraph {
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+		return
+	}
 	if !a.HTTP {
 		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text, "data": info}})
 		return
@@ -458,6 +492,9 @@ func (a *A2AAgent) write(w http.ResponseWriter, events []map[string]any, id json
 		var data any = ev
 		if a.old() {
 			data = flat(ev)
+		}
+		if a.LangGraph {
+			data = a.langGraphShape(flat(ev))
 		}
 		if !a.HTTP {
 			data = map[string]any{"jsonrpc": "2.0", "id": id, "result": data}

@@ -29,11 +29,21 @@ func saying(prompt string) adapter.Assignment {
 
 func dial(t *testing.T, a *adaptertest.A2AAgent) adapter.Backend {
 	t.Helper()
-	b, err := backend.Dial(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
+	b, err := dialAgent(a)(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// dialAgent returns Dial for the server of an agent.
+func dialAgent(a *adaptertest.A2AAgent) func(adapter.Upstream) (adapter.Backend, error) {
+	return func(up adapter.Upstream) (adapter.Backend, error) {
+		if a.LangGraph {
+			up.Config.URL += adaptertest.LangGraphPath
+		}
+		return backend.Dial(up)
+	}
 }
 
 // texts returns the texts of the steps of a run.
@@ -143,7 +153,7 @@ func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
 			if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"painted red"}) || tr.End().Status != mapping.RunSuccess {
 				t.Errorf("answered: %q, %v, %+v", got, tr.Err, tr.End())
 			}
-			if m := a.Seen[1]; m["taskId"] != "task-1" || m["contextId"] != "context-of-task-1" {
+			if m := a.Seen[1]; m["taskId"] != "task-1" || m["contextId"] != answer.Link.Topic || answer.Link.Topic == "" {
 				t.Errorf("the answer was sent as %v", m)
 			}
 		})
@@ -295,5 +305,23 @@ func TestAnAuthorizationIsAwaited(t *testing.T) {
 	}
 	if tr.Err != nil || !slices.Equal(waits, []bool{true, false}) || !slices.Equal(texts(tr), []string{"paid"}) {
 		t.Errorf("reports that it waits: %v, steps %q, %v", waits, texts(tr), tr.Err)
+	}
+}
+
+// LangGraph's tasks show the history of their whole context, so that each of them shows a message whose response was lost.
+func TestALostResponseIsLookedUpAmongTasksOfOneContext(t *testing.T) {
+	t.Parallel()
+	a := &adaptertest.A2AAgent{LangGraph: true}
+	b := dial(t, a)
+	first := adaptertest.Collect(t.Context(), b, saying("say"), 0)
+	next := saying("file please")
+	next.Run.ID, next.Link = mapping.NewID(), mapping.Link{Topic: first.Events[0].Head.Link.Topic}
+	if tr := adaptertest.Collect(t.Context(), b, next, 1); tr.Err != nil {
+		t.Fatal(tr.Err)
+	}
+	next.InDoubt, next.Files = true, adaptertest.NewFiles(nil)
+	tr := adaptertest.Collect(t.Context(), b, next, 0)
+	if tr.Err != nil || a.Work() != 2 || len(tr.Events) == 0 || tr.Events[0].Head.Link.Remote != "task-2" {
+		t.Errorf("%d messages, %v, %+v", a.Work(), tr.Err, tr.Events)
 	}
 }

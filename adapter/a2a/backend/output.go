@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
@@ -28,6 +29,7 @@ type output struct {
 	here      int      // steps yielded by this call
 	artifacts []*artifact
 	state     wire.TaskState
+	at        time.Time     // of the newest status
 	final     *wire.Message // of the newest status, or the message that is the whole response
 	direct    bool          // final is the whole response, and there is no task
 	held      *step         // the newest complete step: the next event shows whether it is the last one
@@ -102,14 +104,13 @@ func (o *output) settled() bool {
 
 // snapshot notes the whole task.
 func (o *output) snapshot(t *wire.Task) {
-	o.note(&t.Status)
 	for i := range t.Artifacts {
 		a := o.find(t.Artifacts[i].ArtifactID)
 		a.replace(t.Artifacts[i])
 		a.complete, a.gap = o.isLogged(a.key()), false
 		a.doubtful = o.resumed && !a.complete
 	}
-	if o.settled() {
+	if o.note(&t.Status); o.settled() {
 		o.trust()
 	}
 }
@@ -252,7 +253,7 @@ func (o *output) note(s *wire.TaskStatus) {
 	if o.state.Terminal() || s.State == "" || s.State == wire.StateInputRequired && o.isLogged(questionID(s)) {
 		return
 	}
-	o.state, o.final = s.State, s.Message
+	o.state, o.at, o.final = s.State, s.Timestamp, s.Message
 }
 
 // deliver yields the artifacts that are complete, and the new text of the others.
@@ -293,8 +294,10 @@ func (o *output) push(s *step) error {
 	}
 	o.held = s
 	text, _ := textOf(s.parts, s.between)
-	if s.streamed = o.speech.finish(s.source, text); s.streamed == "" {
-		s.streamed = o.speech.finish(statusSource(o.reported.message), text)
+	for _, source := range []string{s.source, statusSource(o.reported.message)} {
+		if s.streamed == "" {
+			s.streamed = o.speech.finish(source, text)
+		}
 	}
 	if slices.ContainsFunc(s.parts, func(p wire.Part) bool { return p.Kind == wire.PartText && p.Text != "" }) {
 		o.texts = true
@@ -329,16 +332,19 @@ func (o *output) finish() (mapping.Outcome, error) {
 	return mapping.Outcome{Status: mapping.RunSuccess}, o.flush(true)
 }
 
-// ask yields the question of a task that needs input, as a step.
+// ask yields the question of a task that needs input, as a step. LangGraph Server's endpoint asks by an artifact.
 func (o *output) ask() (mapping.Outcome, error) {
-	id := questionID(&wire.TaskStatus{State: o.state, Message: o.final})
-	q := &step{id: id, between: "\n", interrupt: []mapping.Interrupt{question(o.final)}}
-	if o.final != nil {
+	q := &step{id: questionID(&wire.TaskStatus{State: o.state, Message: o.final, Timestamp: o.at}), between: "\n"}
+	if o.final != nil && len(o.final.Parts) > 0 {
 		q.parts = o.final.Parts
+	} else if o.held != nil {
+		q.parts, q.name, q.between, q.streamed, o.held = o.held.parts, o.held.name, o.held.between, o.held.streamed, nil
 	}
-	if q.interrupt[0].ID == "" {
-		q.interrupt[0].ID, q.interrupt[0].Nameless = mapping.InterruptID(o.r.assigned.Run.ID, o.number()+1), true
+	asked := question(q.parts)
+	if asked.ID == "" {
+		asked.ID, asked.Nameless = mapping.InterruptID(o.r.assigned.Run.ID, o.number()+1), true
 	}
+	q.interrupt = []mapping.Interrupt{asked}
 	if err := o.push(q); err != nil {
 		return mapping.Outcome{}, err
 	}
@@ -353,30 +359,33 @@ func questionID(s *wire.TaskStatus) string {
 	return "question " + s.Timestamp.String()
 }
 
-// question returns a question for the bridge's clients: its text, or its text and data.
-func question(m *wire.Message) mapping.Interrupt {
+// question returns a question for the bridge's clients: the value that an agent gives with the id of its question, or the
+// text, or the text and the data.
+func question(parts wire.Parts) mapping.Interrupt {
 	var q mapping.Interrupt
-	text, data := "", []json.RawMessage(nil)
-	if m != nil {
-		text, _ = textOf(m.Parts, "\n")
-		for _, p := range m.Parts {
-			if p.Kind != wire.PartData {
-				continue
-			}
-			data = append(data, p.Data)
-			for _, name := range []string{"interrupt_id", "interruptId"} {
-				q.ID = cmp.Or(q.ID, rawjson.GetText(p.Data, name))
-			}
-			if schema := rawjson.Get(p.Data, "response_schema"); rawjson.Kind(schema) == '{' {
-				q.Schema = schema
+	text, _ := textOf(parts, "\n")
+	var data []json.RawMessage
+	for _, p := range parts {
+		if p.Kind != wire.PartData {
+			continue
+		}
+		data = append(data, p.Data)
+		for _, name := range []string{"interrupt_id", "interruptId"} {
+			if id := rawjson.GetText(p.Data, name); id != "" && q.ID == "" {
+				q.ID, q.Value = id, rawjson.Get(p.Data, "value")
 			}
 		}
+		if schema := rawjson.Get(p.Data, "response_schema"); rawjson.Kind(schema) == '{' {
+			q.Schema = schema
+		}
 	}
-	if len(data) == 0 {
+	switch {
+	case q.Value != nil && len(data) == 1:
+	case len(data) == 0:
 		q.Value = rawjson.Quote(text)
-		return q
+	default:
+		q.Value = new(rawjson.Writer).Open('{').Key("text").Text(text).Key("data").Array(data).Close('}').Bytes
 	}
-	q.Value = new(rawjson.Writer).Open('{').Key("text").Text(text).Key("data").Array(data).Close('}').Bytes
 	return q
 }
 

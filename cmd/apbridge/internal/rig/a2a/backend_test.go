@@ -13,9 +13,13 @@ import (
 // before is a bridge in front of an A2A agent.
 func before(t *testing.T, agent *adaptertest.A2AAgent) client {
 	t.Helper()
+	path := ""
+	if agent.LangGraph {
+		path = adaptertest.LangGraphPath
+	}
 	b := rig.Configured(t, `
 webhooks: {allow_private_networks: true}
-agents: {agent: {url: $AGENT, dialect: a2a}}
+agents: {agent: {url: $AGENT`+path+`, dialect: a2a}}
 `, map[string]http.Handler{"agent": agent})
 	return client{b, "agent"}
 }
@@ -120,4 +124,27 @@ func TestARejectedTask(t *testing.T) {
 		}
 	}
 	c.Post("/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"reject"}]}}`).Want(t, 200, "agent_rejected", "not my job")
+}
+
+// TestLangGraphsOwnEndpoint checks that the endpoint of LangGraph Server, which mixes the versions, is served conformantly
+// to A2A clients, and with its questions to thread/run clients.
+func TestLangGraphsOwnEndpoint(t *testing.T) {
+	t.Parallel()
+	c := before(t, &adaptertest.A2AAgent{LangGraph: true})
+	asked := c.call("SendMessage", message("m-1", "ask", `,"contextId":"not a uuid"`)).Want(t, 200, "INPUT_REQUIRED", "Which colour?", "response_schema", `"contextId":"not a uuid"`)
+	task := asked.Text("result.task.id")
+	c.call("SendMessage", message("m-2", "red", `,"taskId":"`+task+`"`)).Want(t, 200, "COMPLETED", "painted red")
+	frames := c.stream("SendStreamingMessage", message("m-3", "type", `,"contextId":"not a uuid"`), 0)
+	got := added(t, nil, frames)
+	if diff := cmp.Diff(sumOf(t, c.task(c.at(frames[0], "task.id"))), got, cmp.AllowUnexported(sum{})); diff != "" || got.state != "TASK_STATE_COMPLETED" {
+		t.Errorf("the task is %s (-GetTask +stream):\n%s", got.state, diff)
+	}
+	thread := c.Post("/threads", `{}`).OK().Text("thread_id")
+	run := func(fields string) rig.Answer {
+		return c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent",`+fields+`}`).OK()
+	}
+	if got := run(`"input":{"messages":[{"role":"user","content":"ask"}]}`).At("__interrupt__.0.value"); got != "Which colour?" {
+		t.Errorf("the question is %v", got)
+	}
+	run(`"command":{"resume":"blue"}`).Want(t, 200, "painted blue")
 }
