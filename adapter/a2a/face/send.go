@@ -320,7 +320,7 @@ func (s *server) taskNow(c *call, m *sent) (wire.Task, error) {
 		return wire.Task{}, err
 	}
 	task, err := s.fullTask(c, &t, m.historyLength())
-	m.filter(&task)
+	m.outputModes().task(&task)
 	return task, err
 }
 
@@ -339,35 +339,6 @@ func (m *sent) historyLength() *int {
 		return nil
 	}
 	return m.request.Configuration.HistoryLength
-}
-
-// filter leaves out parts of artifacts that the client does not accept, unless nothing would be left, and names their
-// types in the metadata.
-func (m *sent) filter(t *wire.Task) {
-	if m.request.Configuration == nil || len(m.request.Configuration.AcceptedOutputModes) == 0 {
-		return
-	}
-	accepted := m.request.Configuration.AcceptedOutputModes
-	var kept []wire.Artifact
-	var omitted []string
-	for _, a := range t.Artifacts {
-		var parts wire.Parts
-		for _, p := range a.Parts {
-			if fits(mediaTypeOf(p), accepted) {
-				parts = append(parts, p)
-			} else {
-				omitted = append(omitted, mediaTypeOf(p))
-			}
-		}
-		if a.Parts = parts; len(parts) > 0 {
-			kept = append(kept, a)
-		}
-	}
-	if len(omitted) == 0 || len(kept) == 0 {
-		return
-	}
-	t.Artifacts = kept
-	t.Metadata = wire.Object(new(rawjson.Writer).Open('{').Key("omittedOutputModes").Texts(omitted).Close('}').Bytes)
 }
 
 // wait responds when the run of a message has ended. A client that leaves earlier stops nothing.
@@ -450,7 +421,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			task.Status.Timestamp = known.StatusAt
 		}
 	}
-	m.filter(task)
+	m.outputModes().task(task)
 	return *task, nil
 }
 
@@ -461,6 +432,6 @@ func (s *server) taskOf(c *call, m *sent) (wire.Task, error) {
 		return wire.Task{}, err
 	}
 	task, err := s.fullTask(c, &t, m.historyLength())
-	m.filter(&task)
+	m.outputModes().task(&task)
 	return task, err
 }
