@@ -16,6 +16,9 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeTexts(w, "ns", h.NS)
 	writeText(w, "name", h.Name)
 	writeFlag(w, "reduce", h.Reduce)
+	writeFlag(w, "streamed", h.Streamed)
+	writeFlag(w, "passing", h.Passing)
+	writeFlag(w, "waiting", h.Waiting)
 	if h.Step != nil {
 		h.Step.writeTo(w.Key("step"))
 	}

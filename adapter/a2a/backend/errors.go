@@ -10,11 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Codes of runs that the agent itself ended.
-const (
-	CodeAgentFailed   = "agent_failed"
-	CodeAgentRejected = "agent_rejected"
-)
+// CodeAgentFailed is the code of a run that the agent itself ended as failed.
+const CodeAgentFailed = "agent_failed"
 
 const errorText = 300 // characters of the agent's text that are shown
 
@@ -27,7 +24,7 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 func (b *backend) failed(state wire.TaskState, m *wire.Message) *mapping.Error {
 	code, what := CodeAgentFailed, "reports that its task failed"
 	if state == wire.StateRejected {
-		code, what = CodeAgentRejected, "rejected the task"
+		code, what = mapping.CodeAgentRejected, "rejected the task"
 	}
 	text := ""
 	if m != nil {

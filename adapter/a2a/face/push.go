@@ -145,7 +145,7 @@ func hookView(n *adapter.HookNotice) *view {
 	switch v.status.State {
 	case wire.StateInputRequired:
 		v.status.Message = v.question(n.Run.ID, n.Outcome.Interrupts)
-	case wire.StateFailed:
+	case wire.StateFailed, wire.StateRejected:
 		v.status.Message = v.fault(n.Run.ID, n.Outcome.Fault)
 	}
 	if f, err := state.NewFold(n.Values); err == nil && len(n.Values) > 0 {

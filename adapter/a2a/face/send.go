@@ -332,35 +332,6 @@ func (m *sent) historyLength() *int {
 	return m.request.Configuration.HistoryLength
 }
 
-// filter leaves out parts of artifacts that the client does not accept, unless nothing would be left, and names their
-// types in the metadata.
-func (m *sent) filter(t *wire.Task) {
-	if m.request.Configuration == nil || len(m.request.Configuration.AcceptedOutputModes) == 0 {
-		return
-	}
-	accepted := m.request.Configuration.AcceptedOutputModes
-	var kept []wire.Artifact
-	var omitted []string
-	for _, a := range t.Artifacts {
-		var parts wire.Parts
-		for _, p := range a.Parts {
-			if fits(mediaTypeOf(p), accepted) {
-				parts = append(parts, p)
-			} else {
-				omitted = append(omitted, mediaTypeOf(p))
-			}
-		}
-		if a.Parts = parts; len(parts) > 0 {
-			kept = append(kept, a)
-		}
-	}
-	if len(omitted) == 0 || len(kept) == 0 {
-		return
-	}
-	t.Artifacts = kept
-	t.Metadata = wire.Object(new(rawjson.Writer).Open('{').Key("omittedOutputModes").Texts(omitted).Close('}').Bytes)
-}
-
 // wait responds when the run of a message has ended. A client that leaves earlier stops nothing.
 func (s *server) wait(c *call, m *sent) error {
 	beat := &sse.KeepAlive{W: c.w, Type: c.contentType()}
@@ -399,12 +370,27 @@ func (s *server) wait(c *call, m *sent) error {
 	return nil
 }
 
-// awaitTask returns the task of a message when its run has ended.
+// awaitTask returns the task of a message when its run has ended, or when its agent waits for an authorization (S 3.2.2).
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
 	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
-	for e, err := range s.svc.RunEvents(ctx, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := func() {
+		if waits {
+			stop()
+		}
+	}
+	for e, err := range s.svc.RunEvents(reading, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: !mayWait}, idle) {
+		if err != nil && waits && ctx.Err() == nil {
+			break
+		}
 		if err != nil {
 			return wire.Task{}, err
+		}
+		if mayWait && e.Kind != mapping.KindEnd {
+			waits = e.Head.Waiting
+			continue
 		}
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
 			break
@@ -426,7 +412,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			task.Status.Timestamp = known.StatusAt
 		}
 	}
-	m.filter(task)
+	m.outputModes().task(task)
 	return *task, nil
 }
 
@@ -437,6 +423,6 @@ func (s *server) taskOf(c *call, m *sent) (wire.Task, error) {
 		return wire.Task{}, err
 	}
 	task, err := s.fullTask(c, &t, m.historyLength())
-	m.filter(&task)
+	m.outputModes().task(&task)
 	return task, err
 }

@@ -60,10 +60,11 @@ func (s *server) fullTask(c *call, t *mapping.Task, history *int) (wire.Task, er
 	if err != nil {
 		return wire.Task{}, err
 	}
-	if want := states[t.Status]; v.status.State != want { // a run that has just begun or ended, or a task without runs
+	waits := v.status.State == wire.StateAuthRequired && t.Status == mapping.TaskWorking
+	if want := states[t.Status]; v.status.State != want && !waits { // a run that has just begun or ended, or a task without runs
 		v.status = wire.TaskStatus{State: want}
 	}
-	if !t.StatusAt.IsZero() {
+	if !t.StatusAt.IsZero() && !waits {
 		v.status.Timestamp = t.StatusAt
 	}
 	task := v.task()

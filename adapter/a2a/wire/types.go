@@ -49,6 +49,9 @@ type Task struct {
 	Metadata  Object     `json:"metadata,omitzero"`
 }
 
+// StatusUpdateName is the name of events of the bridge whose data is a TaskStatusUpdateEvent.
+const StatusUpdateName = "status-update"
+
 // TaskStatus is the newest status of a task (S 4.1.2).
 type TaskStatus struct {
 	State     TaskState `json:"state"`

@@ -3,10 +3,13 @@ package a2a
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestVersions has the rows of the version rules (S 3.6): the name of the method decides, and a header must agree.
@@ -216,17 +219,41 @@ func TestPagesOfTasks(t *testing.T) {
 	}
 }
 
-// TestAcceptedOutputModes checks that parts of other types are left out, unless nothing would be left.
+// TestAcceptedOutputModes checks that parts of other types are left out, unless nothing would be left. A stream adds up to
+// the artifacts of a call, also if it is continued after any of its frames.
 func TestAcceptedOutputModes(t *testing.T) {
 	t.Parallel()
-	c := client{served(t, ""), "steps"}
-	send := func(id, modes string) rig.Answer {
-		return c.call("SendMessage", strings.TrimSuffix(message(id, "hi", ""), "}")+`,"configuration":{"acceptedOutputModes":`+modes+`}}`).Is(200)
-	}
-	if got := send("m-1", `["text/plain"]`); len(got.List("result.task.artifacts")) != 1 || !strings.Contains(got.String(), "omittedOutputModes") {
-		t.Errorf("%s", got.Body)
-	}
-	if got := send("m-2", `["image/png"]`); len(got.List("result.task.artifacts")) != 2 {
-		t.Errorf("%s", got.Body)
+	for agent, artifacts := range map[string]int{"steps": 2, "chat": 1} {
+		c := client{served(t, ""), agent}
+		for modes, want := range map[string]int{`["text/plain"]`: 1, `["application/octet-stream"]`: 1, `["image/png"]`: artifacts, `["text/*","application/*"]`: artifacts} {
+			params := func(id string) string {
+				return strings.TrimSuffix(message(fmt.Sprintf("%s %x", id, modes), "hi", ""), "}") + `,"configuration":{"acceptedOutputModes":` + modes + `}}`
+			}
+			sent := c.call("SendMessage", params("send")).Is(200)
+			whole := sumOf(t, rig.Answer{T: t, Body: raw(t, map[string]any{"result": sent.At("result.task")})})
+			if len(whole.texts) != want {
+				t.Errorf("%s, %s: %s", agent, modes, sent.Body)
+			}
+			frames := c.stream("SendStreamingMessage", params("stream"), 0)
+			streamed := added(t, nil, frames)
+			if diff := cmp.Diff(textsOf(whole), textsOf(streamed)); diff != "" || streamed.state != "TASK_STATE_COMPLETED" {
+				t.Errorf("%s, %s: the task is %s (-call +stream):\n%s", agent, modes, streamed.state, diff)
+			}
+			if inCall, inStream := rig.Says(sent.String(), "omittedOutputModes"), frames[len(frames)-1].At("result.statusUpdate.metadata.omittedOutputModes") != nil; inCall != inStream {
+				t.Errorf("%s, %s: types are named in the call: %v, in the stream: %v", agent, modes, inCall, inStream)
+			}
+			for n := range frames {
+				if frames[n].ID == "" {
+					continue
+				}
+				rest := c.stream("SendStreamingMessage", params("stream"), 0, "Last-Event-ID", frames[n].ID)
+				if got := added(t, added(t, nil, frames[:n+1]), rest); n < len(frames)-1 && !cmp.Equal(textsOf(streamed), textsOf(got)) {
+					t.Errorf("%s, %s: continued after frame %d: %v", agent, modes, n, got)
+				}
+			}
+		}
 	}
 }
+
+// textsOf returns the contents of the artifacts of a task, sorted.
+func textsOf(s *sum) []string { return slices.Sorted(maps.Values(s.texts)) }
