@@ -226,6 +226,26 @@ func TestNewTasksDropQuestions(t *testing.T) {
 	}
 }
 
+// TestDroppedQuestionsTakeNoAnswer checks that a task whose question was dropped by a client of another dialect takes no
+// answer, and is canceled by the next message to its context. It is in the same state if a process dies after a new task
+// has begun and before the old one is canceled.
+func TestDroppedQuestionsTakeNoAnswer(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "ask"}
+	asked := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED")
+	task, context := asked.Text("result.task.id"), asked.Text("result.task.contextId")
+	c.Post("/threads/"+context+"/runs/wait", `{"assistant_id":"ask","input":{"messages":[{"role":"user","content":"something new"}]}}`).OK()
+	c.fails(-32004, "SendMessage", message("m-2", "late", `,"taskId":"`+task+`"`))
+	c.call("SendMessage", message("m-3", "and more", `,"contextId":"`+context+`"`)).Is(200)
+	if got := c.task(task).Text("result.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("the task is %s", got)
+	}
+	end := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", "0")
+	if got := c.at(end[len(end)-1], "statusUpdate.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("its stream ends with %q", got)
+	}
+}
+
 // TestParts checks that each kind of part reaches the agent's thread and comes back in the history (litellm#26411).
 func TestParts(t *testing.T) {
 	t.Parallel()
