@@ -3,6 +3,7 @@ package backend_test
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func saying(prompt string) adapter.Assignment {
 	return task
 }
 
-func dial(t *testing.T, a *adaptertest.A2AAgent) adapter.Backend {
+func dial(t *testing.T, a http.Handler) adapter.Backend {
 	t.Helper()
 	b, err := dialAgent(a)(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +62,15 @@ func TestBadRequests(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"no such task"}}`, 200, "-32001"},
 		{`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"no such task"}}`, 200, "-32001"},
 		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"a/b:c\u0000"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"a/b:cancel"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"a/b"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTaskPushNotificationConfigs","params":{"taskId":"a/b"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"a/b"}}`, 200, "-32001"},
+		{request("SendMessage", message("m", "x", `,"taskId":"a/b:c"`)), 200, "-32001"},
+		{request("SendStreamingMessage", message("m", "x", `,"taskId":"`+strings.Repeat("x", 100_000)+`"`)), 200, "-32001"},
+		{request("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"AA==","mediaType":"application/x-unsupported"}]}}`), 200, "-32005"},
+		{request("SendStreamingMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","mediaType":"no type"}]}}`), 200, "-32005"},
+		{request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"video"}]}}`), 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":0}}`, 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":101}}`, 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageToken":"rubbish"}}`, 200, "-32602"},
@@ -89,11 +100,63 @@ func TestBadRequests(t *testing.T) {
 	for _, path := range []string{"/a2a/steps/tasks/a%3Acancel", "/a2a/steps/tasks/%E2%98%83"} {
 		b.Get(path).Want(t, 404, "TASK_NOT_FOUND")
 	}
-	b.Get("/a2a/steps/tasks/a%2Fb").Want(t, 400, "encoded slash") // of every path of the bridge
+	for _, path := range []string{"/a2a/steps/tasks/a%2Fb", "/a2a/steps/tasks/a%2Fb/pushNotificationConfigs", "/a2a/a%2Fb/tasks"} { // of every path of the bridge
+		b.Get(path).Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
+		b.Post(path+":cancel", "").Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
+	}
+	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"NOT_FOUND"`, "nothing at this path")
 	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
 	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
 		t.Errorf("there are %v tasks", n)
 	}
+}
+
+// TestHugeMessages checks that messages and files beyond the limits are refused in the form of A2A, and begin nothing.
+func TestHugeMessages(t *testing.T) {
+	t.Parallel()
+	b := served(t, "limits: {body: 100KB, artifact: 10KB}")
+	file := func(n int) string {
+		raw := base64.StdEncoding.EncodeToString(make([]byte, n))
+		return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"` + raw + `","filename":"a.bin"}]}}`
+	}
+	for _, action := range []string{"send", "stream"} {
+		b.Post("/a2a/steps/message:"+action, file(100_000)).Want(t, 413, `"error":{"code":413`)
+		b.Post("/a2a/steps/message:"+action, file(20_000)).Want(t, 413, `"error":{"code":413`, "limits.artifact")
+	}
+	b.Post("/a2a/steps", request("SendMessage", file(100_000))).Want(t, 413, `"code":413`)
+	b.Post("/a2a/steps", request("SendStreamingMessage", file(20_000))).Want(t, 413, `"jsonrpc":"2.0"`, `"code":-32600`)
+	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
+		t.Errorf("there are %v tasks", n)
+	}
+	b.Post("/a2a/steps/message:send", file(1000)).Want(t, 200, "COMPLETED")
+}
+
+// TestTokensInURLs checks that a key in a URL is no key, and that the token in the URL of a push is in no log.
+func TestTokensInURLs(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-alice-which-is-long"
+	b := served(t, "auth: {keys: [{id: alice, key: "+key+"}]}")
+	for _, name := range []string{"api_key", "x-api-key", "access_token", "token", "key"} {
+		b.Get("/a2a/steps/tasks?"+name+"="+key).Want(t, 401, `"status":"UNAUTHENTICATED"`)
+		b.Post("/a2a/steps?"+name+"="+key, request("ListTasks", "{}")).Want(t, 401)
+	}
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	t.Cleanup(gone.Close)
+	send := strings.TrimSuffix(message("m", "hi", ""), "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"` + gone.URL + `/hook?token=abc-of-the-receiver"}}}`
+	b.Do("POST", "/a2a/steps/message:send", send, "X-Api-Key", key).Want(t, 200, "COMPLETED")
+	rig.Eventually(t, "the delivery is given up", func() bool { return strings.Contains(logged(b), "webhook given up") })
+	if all := logged(b); strings.Contains(all, "abc-of-the-receiver") || strings.Contains(all, key) {
+		t.Errorf("a token is logged:\n%s", all)
+	}
+}
+
+// logged returns everything that a bridge has logged.
+func logged(b *rig.Bridge) string {
+	var all strings.Builder
+	for _, e := range b.Logs.All() {
+		fmt.Fprintln(&all, e.Message, e.ContextMap())
+	}
+	return all.String()
 }
 
 // TestContexts checks that the client's own contexts are kept, whatever their script (litellm PR 28664), that each is a
@@ -163,6 +226,26 @@ func TestNewTasksDropQuestions(t *testing.T) {
 		if got := c.task(asked).Text("result.status.state"); got != "TASK_STATE_CANCELED" {
 			t.Errorf("%s: the task that waited is %s", agent, got)
 		}
+	}
+}
+
+// TestDroppedQuestionsTakeNoAnswer checks that a task whose question was dropped by a client of another dialect takes no
+// answer, and is canceled by the next message to its context. It is in the same state if a process dies after a new task
+// has begun and before the old one is canceled.
+func TestDroppedQuestionsTakeNoAnswer(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "ask"}
+	asked := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED")
+	task, context := asked.Text("result.task.id"), asked.Text("result.task.contextId")
+	c.Post("/threads/"+context+"/runs/wait", `{"assistant_id":"ask","input":{"messages":[{"role":"user","content":"something new"}]}}`).OK()
+	c.fails(-32004, "SendMessage", message("m-2", "late", `,"taskId":"`+task+`"`))
+	c.call("SendMessage", message("m-3", "and more", `,"contextId":"`+context+`"`)).Is(200)
+	if got := c.task(task).Text("result.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("the task is %s", got)
+	}
+	end := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", "0")
+	if got := c.at(end[len(end)-1], "statusUpdate.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("its stream ends with %q", got)
 	}
 }
 
