@@ -46,12 +46,11 @@ type Options struct {
 // server serves all pages. Safe for concurrent use.
 type server struct {
 	Options
-	totals totalsCache
-	marks  *marks
+	marks *marks
 }
 
 func newServer(o Options) *server {
-	return &server{Options: o, totals: newTotalsCache(), marks: newMarks()}
+	return &server{Options: o, marks: newMarks()}
 }
 
 type handler = func(s *server, w http.ResponseWriter, r *http.Request) error

@@ -87,7 +87,7 @@ func (r *storyReader) add(e *state.Entry) {
 	if e.Kind != mapping.KindUpdate || e.Head.Reduce && e.Head.Step == nil {
 		return
 	}
-	if isStep(&e.Event) {
+	if rule.IsStep(&e.Event) {
 		r.steps++
 	}
 	within := strings.Join(e.Head.NS, "/")

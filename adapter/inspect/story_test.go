@@ -61,7 +61,7 @@ func TestBarsShareOneAxis(t *testing.T) {
 	got, more := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, calls)
 	want := []bar{
 		{Kind: barWaiting, Name: "waiting", End: 0.01},
-		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{3, 1}},
+		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{Input: 3, Output: 1}},
 		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05},

@@ -177,6 +177,12 @@ export function seconds(s) {
   return `${hours ? `${hours}h` : ""}${Math.floor(whole / 60) % 60}m${whole % 60}s`;
 }
 
+/** A cost as the pages write it; "" for none. */
+export function dollars(cost) {
+  if (!(cost > 0)) return "";
+  return cost < 0.0001 ? "under $0.0001" : `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+}
+
 /** The button that pauses a page, and what it says of itself. The watch is what live returns; follow makes it. */
 export function pausable(follow) {
   const bar = document.querySelector("p.live");
