@@ -34,7 +34,7 @@ const rowOf = (page, id) => page.locator(`tr[data-run="${id}"]`);
 
 const json = async (path) => (await fetch(bridge + path)).json();
 
-for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
+for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
   describe(`the page ${path}`, () => {
     for (const width of [320, 768, 1280, 1920]) {
       test(`fits ${width} pixels, with names of 64 letters`, () => shown(path, { viewport: { width, height: 800 } }, async (page) => {

@@ -84,6 +84,8 @@ var routes = []route{
 	{"GET", "", mayRead, readsRun, (*server).runsPage},
 	{"GET", "/", mayRead, readsRun, (*server).withoutSlash},
 	{"GET", "/events", mayRead, readsRun, (*server).followRuns},
+	{"GET", "/overview", mayRead, readsRun, (*server).overviewPage},
+	{"GET", "/overview/events", mayRead, readsRun, (*server).followOverview},
 
 	{"GET", "/runs/{run_id}", mayRead, readsRun, (*server).runPage},
 	{"GET", "/runs/{run_id}/events", mayRead, readsRun, (*server).followRun},
