@@ -197,3 +197,13 @@ test("a message is sent to an agent from its page, by keyboard, and once, howeve
   assert.equal(runs.length, 1);
   assert.ok(page.url().endsWith(runs[0].run_id));
 }));
+
+test("the overview counts a run that ends while it is open", () => shown("/inspect/overview", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  const card = page.locator("li.card", { has: page.getByRole("link", { name: agent, exact: true }) });
+  const count = async () => Number(/(\d+) runs?,/.exec(await card.textContent())[1]);
+  const before = await count();
+  await say("counted");
+  await page.waitForFunction(([name, n]) => [...document.querySelectorAll("li.card")].some((c) => c.querySelector("h3").textContent === name && c.textContent.includes(`${n} runs,`)), [agent, before + 1]);
+  await page.getByText("s ago").waitFor();
+}));

@@ -117,6 +117,7 @@ var templateFunctions = template.FuncMap{
 	"add":       func(a, b int) int { return a + b },
 	"question":  rule.QuestionText,
 	"tall":      tall,
+	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
 	"thousands": thousands,
 	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
@@ -151,6 +152,11 @@ func tall(part, of, full any) float64 {
 		return 0
 	}
 	return round(max(1, number(full)*number(part)/number(of)))
+}
+
+// radius returns the radius of a mark whose area grows with the number of tokens.
+func radius(tokens, most int64) float64 {
+	return round(2 + 3*math.Sqrt(float64(tokens)/float64(max(1, most))))
 }
 
 func number(v any) float64 {

@@ -141,7 +141,7 @@ export function ago(at) {
 }
 
 /** Shows the times of the page so, and goes on with it. */
-function showTimes() {
+export function showTimes() {
   for (const t of document.querySelectorAll("time[datetime]")) {
     if (!t.title) t.title = t.textContent;
     const text = since(t.dateTime);
