@@ -91,6 +91,7 @@ func newPage(name, tab string, assets ...string) htmlPage {
 			a.Modules = append(a.Modules, "inspect/web/"+name)
 		}
 	}
+	a.Modules = append(a.Modules, "inspect/web/keys.js")
 	functions := page.Functions()
 	maps.Copy(functions, templateFunctions)
 	return htmlPage{page.New(embedded("nav.html")+embedded(name+".html"), functions).With(a), tab}
