@@ -222,7 +222,6 @@ func (p *runPlan) answerTask() error {
 // answerQuestion makes the run answer an open question of the thread, in the task that asked it.
 func (p *runPlan) answerQuestion(ctx context.Context) error {
 	o := &p.out.Run.Options
-	o.Resume = rule.AnswerAsAsked(o.Resume, p.thread.Interrupts)
 	last, err := p.resumeTarget(ctx)
 	if err != nil {
 		return err
