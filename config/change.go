@@ -19,7 +19,7 @@ var atStart = []string{
 	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit", "a2a.public_card",
 }
 
-// Take combines a new configuration with the one in effect. An error is Complaints. A valid change may be incompatible
+// Take combines a new configuration with the one in effect. An error is Problems. A valid change may be incompatible
 // with keys that need a restart, such as the removal of all API keys at a public address.
 func (c *Config) Take(read *Config, o Options) (Change, error) {
 	next := *read
@@ -36,8 +36,8 @@ func (c *Config) Take(read *Config, o Options) (Change, error) {
 		return change, nil
 	}
 	r := &report{places: map[string]place{}}
-	if r.validate(&next, o); len(r.complaints) > 0 {
-		return Change{}, r.complaints
+	if r.validate(&next, o); len(r.problems) > 0 {
+		return Change{}, r.problems
 	}
 	return change, nil
 }

@@ -48,9 +48,9 @@ func TestSecretFiles(t *testing.T) {
 		at("written"): {"", changed}, at("groupwritten"): {"", changed}, at("read"): {"", open}, at("lax"): {"", open},
 	} {
 		var warned []string
-		_, complaints := loadText(t, "auth: {keys: [{id: a, key: 'file:"+path+"'}]}"+agentLine, Options{Warn: func(c Problem) { warned = append(warned, c.String()) }})
-		if !strings.Contains(complaints, tt.refused) || (complaints != "") != (tt.refused != "") {
-			t.Errorf("%s: %q, want %q", path, complaints, tt.refused)
+		_, problems := loadText(t, "auth: {keys: [{id: a, key: 'file:"+path+"'}]}"+agentLine, Options{Warn: func(c Problem) { warned = append(warned, c.String()) }})
+		if !strings.Contains(problems, tt.refused) || (problems != "") != (tt.refused != "") {
+			t.Errorf("%s: %q, want %q", path, problems, tt.refused)
 		}
 		told := strings.Join(warned, "\n")
 		if !strings.Contains(told, tt.warned) || (told != "") != (tt.warned != "") {

@@ -38,7 +38,7 @@ type Setting struct {
 }
 
 // Load merges defaults, file, environment and flags, in that order, resolves secrets, and validates the result. The
-// error is Complaints with all problems.
+// error is a Problems with everything that is wrong.
 //
 // The environment variable for a key is APBRIDGE_ followed by the key's path in upper case, joined by two underscores,
 // such as APBRIDGE_AGENTS__LEGACY__URL. An empty variable counts as unset.
@@ -77,9 +77,9 @@ func (l *loader) merge(o Options) bool {
 }
 
 func (l *loader) loaded() (*Config, error) {
-	if len(l.complaints) > 0 {
-		l.complaints.sort()
-		return nil, l.complaints
+	if len(l.problems) > 0 {
+		l.problems.sort()
+		return nil, l.problems
 	}
 	return l.cfg, nil
 }

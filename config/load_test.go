@@ -30,7 +30,7 @@ func loadText(t *testing.T, text string, o Options) (*Config, string) {
 
 func TestLoadMergesFileEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
-	cfg, complaints := loadText(t, `
+	cfg, problems := loadText(t, `
 listen: 127.0.0.1:9000
 limits: {body: 4MiB}
 agents:
@@ -57,8 +57,8 @@ agents:
 			{Path: []string{"agents", "third", "url"}, Value: "http://127.0.0.1:8002", From: "flag --agent"},
 		},
 	})
-	if complaints != "" {
-		t.Fatal(complaints)
+	if problems != "" {
+		t.Fatal(problems)
 	}
 	want := Default()
 	want.Listen = "127.0.0.1:9002"
@@ -78,9 +78,9 @@ agents:
 
 func TestDefaultAgentIsTheOnlyAgent(t *testing.T) {
 	t.Parallel()
-	cfg, complaints := loadText(t, "agents: {solo: {url: 'http://127.0.0.1:1'}}", Options{})
-	if complaints != "" || cfg.DefaultAgent != "solo" {
-		t.Errorf("default agent %v, complaints %s", cfg, complaints)
+	cfg, problems := loadText(t, "agents: {solo: {url: 'http://127.0.0.1:1'}}", Options{})
+	if problems != "" || cfg.DefaultAgent != "solo" {
+		t.Errorf("default agent %v, problems %s", cfg, problems)
 	}
 }
 
@@ -108,12 +108,12 @@ func TestSecretsFromFilesAndWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned []string
-	cfg, complaints := loadText(t, `
+	cfg, problems := loadText(t, `
 agents:
   a: {url: "http://127.0.0.1:1", headers: {X-One: "file:`+file+`", X-Two: plainly written}}
 `, Options{Warn: func(c Problem) { warned = append(warned, c.Key) }})
-	if complaints != "" {
-		t.Fatal(complaints)
+	if problems != "" {
+		t.Fatal(problems)
 	}
 	want := map[string]Secret{"X-One": "from the file", "X-Two": "plainly written"}
 	if diff := cmp.Diff(want, cfg.Agents["a"].Headers); diff != "" {

@@ -9,10 +9,10 @@ import (
 
 // report collects the problems of a configuration.
 type report struct {
-	places     map[string]place // key → origin of its value
-	complaints Complaints
-	told       func(Problem) // Options.Warn
-	read       func(file string, content []byte)
+	places   map[string]place // key → origin of its value
+	problems Problems
+	told     func(Problem) // Options.Warn
+	read     func(file string, content []byte)
 }
 
 // looked passes a file that was read to Options.Read.
@@ -30,7 +30,7 @@ func (r *report) lookedAt(files ...string) {
 	}
 }
 
-func (r *report) add(c Problem) { r.complaints = append(r.complaints, c) }
+func (r *report) add(c Problem) { r.problems = append(r.problems, c) }
 
 func (r *report) warn(c Problem) {
 	if r.told != nil {
@@ -40,7 +40,7 @@ func (r *report) warn(c Problem) {
 
 // complain reports a problem with a key's value. Further problems with the same key are dropped.
 func (r *report) complain(key, format string, args ...any) {
-	for _, c := range r.complaints {
+	for _, c := range r.problems {
 		if c.Key == key {
 			return
 		}

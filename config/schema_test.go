@@ -162,8 +162,8 @@ func TestSchemaRefuses(t *testing.T) {
 			if err := compiled.Validate(value); (err == nil) != tt.fine {
 				t.Errorf("the schema says: %v", err)
 			}
-			if _, complaints := loadText(t, tt.file, Options{Environ: []string{"KEY=0123456789abcdef"}, Dialects: []string{"taskstep", "threadrun"}}); (complaints == "") != tt.fine {
-				t.Errorf("Load says: %q", complaints)
+			if _, problems := loadText(t, tt.file, Options{Environ: []string{"KEY=0123456789abcdef"}, Dialects: []string{"taskstep", "threadrun"}}); (problems == "") != tt.fine {
+				t.Errorf("Load says: %q", problems)
 			}
 		})
 	}

@@ -84,9 +84,6 @@ type Head struct {
 	Attempt int `json:"attempt,omitempty"`
 	// AgentTime is set on an end event. It is the duration of the agent's calls in the process that ended the run.
 	AgentTime time.Duration `json:"agent_ns,omitempty"`
-	// Ahead is set on a started event of an older version, which could request a step before the previous one was
-	// logged. It is never written.
-	Ahead bool `json:"ahead,omitempty"`
 	// UpstreamID is the agent's own id of the frame, for rejoining.
 	UpstreamID string `json:"upstream_id,omitempty"`
 	// Artifacts holds the ids of the artifacts written by this event or in its transaction.

@@ -41,7 +41,6 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeFlag(w, "full", h.Full)
 	writeNumber(w, "attempt", int64(h.Attempt))
 	writeNumber(w, "agent_ns", int64(h.AgentTime))
-	writeFlag(w, "ahead", h.Ahead)
 	writeText(w, "upstream_id", h.UpstreamID)
 	writeTexts(w, "artifacts", h.Artifacts)
 	writeNumber(w, "uploaded", int64(h.Uploaded))

@@ -27,7 +27,7 @@ func MessageID(base, name string) string { return derive(base, name) }
 
 // InterruptID returns uuid5(runID, ordinal of the question in its run, decimal) as 32 hexadecimal digits. LangGraph
 // only accepts keys of a resume map as ids of questions in that form (langgraph, is_xxh3_128_hexdigest). The ordinal of
-// a question of a task/step agent is the step's number. Earlier versions wrote it as a UUID; see AnswerAsAsked.
+// a question of a task/step agent is the step's number.
 func InterruptID(runID string, n int) string {
 	return strings.ReplaceAll(derive(runID, strconv.Itoa(n)), "-", "")
 }

@@ -336,8 +336,7 @@ type Interrupt struct {
 	When   string `json:"when,omitempty"`
 	// Schema is the JSON schema of the answer, if the graph has one (LangGraph, response_schema).
 	Schema json.RawMessage `json:"response_schema,omitempty"`
-	// Run is the run that asked an open question of a thread. It is set at the end of that run. Events do not have it,
-	// nor threads of older versions.
+	// Run is the run that asked an open question of a thread. It is set at the end of that run. Events do not have it.
 	Run string `json:"run,omitempty"`
 	// Nameless means that the agent gave the question no id. ID is then the bridge's own and is not sent to the agent.
 	Nameless bool `json:"nameless,omitempty"`

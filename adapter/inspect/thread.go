@@ -134,23 +134,16 @@ func (s *server) listQuestions(ctx context.Context, t mapping.Thread) ([]openQue
 	return list, nil
 }
 
-// runThatAsked returns the run of a question, or the newest waiting run if the question names none. It returns the zero
-// Run if the run was deleted.
+// runThatAsked returns the run of a question. It returns the zero Run if the run was deleted.
 func (s *server) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
-	if q.Run != "" {
-		r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
-		if isNotFound(err) {
-			return mapping.Run{}, nil
-		}
-		if err != nil {
-			return mapping.Run{}, err
-		}
-		return *r, nil
+	r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
+	if isNotFound(err) {
+		return mapping.Run{}, nil
 	}
-	for r, err := range s.Service.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
-		return r, err
+	if err != nil {
+		return mapping.Run{}, err
 	}
-	return mapping.Run{}, nil
+	return *r, nil
 }
 
 // followThread reports changes of the thread, its head or its runs.

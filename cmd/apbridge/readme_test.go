@@ -189,13 +189,13 @@ func TestConfigurationsInDocuments(t *testing.T) {
 			rig.WriteFile(t, shown, text)
 			from := console.ConfigFlags{File: shown}
 			_, err := from.Load([]string{"OPENAI_API_KEY=secret"}, nil)
-			var wrong config.Complaints
+			var wrong config.Problems
 			if err != nil && !errors.As(err, &wrong) {
 				t.Errorf("%s: %v", filepath.Base(shown), err)
 			}
-			for _, complaint := range wrong {
-				if !strings.Contains(complaint.Text, "no such file") && !strings.Contains(complaint.Text, "does not exist") {
-					t.Errorf("%s: %s: %s", filepath.Base(shown), complaint.Where, complaint.Text)
+			for _, problem := range wrong {
+				if !strings.Contains(problem.Text, "no such file") && !strings.Contains(problem.Text, "does not exist") {
+					t.Errorf("%s: %s: %s", filepath.Base(shown), problem.Where, problem.Text)
 				}
 			}
 		}

@@ -25,20 +25,18 @@ func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	switch named := Named(resume, open); {
 	case len(named) > 0:
 		return inOrder(named, open)
-	case slices.ContainsFunc(open, isNameless):
+	case slices.ContainsFunc(open, func(q mapping.Interrupt) bool { return q.Nameless }):
 		return nil
 	}
 	return WhichQuestion(open)
 }
 
-// isNameless reports whether the agent gave a question no id. Questions of older versions have no id at all.
-func isNameless(in mapping.Interrupt) bool { return in.Nameless || in.ID == "" }
-
 // inOrder refuses answers to questions without their own ids, except to the first of them. An agent that receives an
 // answer without an id applies it to the first question.
 func inOrder(named, open []mapping.Interrupt) error {
-	first := slices.IndexFunc(open, isNameless)
-	if first < 0 || !slices.ContainsFunc(named, isNameless) || len(named) == 1 && named[0].ID == open[first].ID {
+	nameless := func(q mapping.Interrupt) bool { return q.Nameless }
+	first := slices.IndexFunc(open, nameless)
+	if first < 0 || !slices.ContainsFunc(named, nameless) || len(named) == 1 && named[0].ID == open[first].ID {
 		return nil
 	}
 	return invalidAnswer(open, "The agent gives its questions no ids, so they must be answered one at a time, in the order in which they were asked. Answer %s first.", open[first].ID)
@@ -97,35 +95,6 @@ func AnswersNothing(resume json.RawMessage) bool {
 	return err == nil && !slices.ContainsFunc(list, func(m rawjson.Member) bool { return !rawjson.IsNull(m.Value) })
 }
 
-// AnswerAsAsked returns an answer with the ids of open questions as they were asked: an id of 32 hexadecimal digits may
-// also be written as a UUID, and vice versa.
-func AnswerAsAsked(resume json.RawMessage, open []mapping.Interrupt) json.RawMessage {
-	list, err := rawjson.Members(resume)
-	if err != nil {
-		return resume
-	}
-	changed := false
-	for i, m := range list {
-		if isOpen(open, m.Name) {
-			continue
-		}
-		for _, in := range open {
-			if sameID(m.Name, in.ID) {
-				list[i], changed = rawjson.Member{Name: in.ID, Value: m.Value}, true
-			}
-		}
-	}
-	if !changed {
-		return resume
-	}
-	return new(rawjson.Writer).Object(list).Bytes
-}
-
-// sameID reports whether two ids are the same 128 bits, written as a UUID or as digits.
-func sameID(a, b string) bool {
-	return looksLikeID(a) && looksLikeID(b) && strings.ReplaceAll(a, "-", "") == strings.ReplaceAll(b, "-", "")
-}
-
 // answerByID unwraps {interrupt_id: value}. An object has this form if it names an open question, or if all its keys
 // look like ids.
 func answerByID(resume json.RawMessage, open []mapping.Interrupt, isID func(string) bool) (json.RawMessage, error) {
@@ -163,8 +132,7 @@ func isOpen(open []mapping.Interrupt, id string) bool {
 	return false
 }
 
-// looksLikeID recognises ids of 32 hexadecimal digits, as LangGraph and the bridge create them, and UUIDs, which the
-// bridge created before.
+// looksLikeID recognises ids of 32 hexadecimal digits, as LangGraph and the bridge create them, and UUIDs.
 func looksLikeID(s string) bool {
 	return mapping.IsUUID(s) || isDigest(s)
 }

@@ -169,9 +169,6 @@ func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter
 // newest run.
 func (s *Service) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
-		if q.Run == "" {
-			continue
-		}
 		r, err := s.store.Runs.Get(ctx, t.ID, q.Run)
 		switch {
 		case err == nil && r.Agent == agent:

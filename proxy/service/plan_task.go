@@ -77,7 +77,7 @@ func firstRun(list []mapping.Run) *mapping.Run {
 func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
 	for _, q := range slices.Backward(questions) {
 		known := func(r mapping.Run) bool { return r.ID == q.Run }
-		if q.Run == "" || slices.ContainsFunc(list, known) {
+		if slices.ContainsFunc(list, known) {
 			continue
 		}
 		r, err := p.s.store.Runs.Get(ctx, p.thread.ID, q.Run)
@@ -91,10 +91,9 @@ func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (li
 	return list, nil
 }
 
-// questionsOf returns the open questions of a run, including questions without a known run, as written by older
-// versions.
+// questionsOf returns the open questions of a run.
 func (p *runPlan) questionsOf(r *mapping.Run) []mapping.Interrupt {
-	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
+	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != r.ID })
 }
 
 // checkOneAsker refuses an answer to questions of several runs, since no run could accept it. It also refuses an answer
@@ -124,14 +123,8 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 	case last.ID == "":
 	case last.Options.Resuming && (last.Status == mapping.RunRunning || last.Status == mapping.RunPending && !p.displaces()):
 		open = without(open, answeredBy(last.Options.Resume, open))
-	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
-		return nil
 	case len(own) > 0:
-		// The log does not record whose question it is. It may belong to another agent that has worked on the thread
-		// since.
-		if asked, err := p.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
-			return err
-		}
+		return nil
 	case last.Status == mapping.RunInterrupted:
 		if dropped, err := p.isDropped(ctx, last); err != nil {
 			return err
@@ -156,23 +149,6 @@ func (p *runPlan) isDropped(ctx context.Context, last *mapping.Run) (bool, error
 	}
 	newest, err := p.s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: p.out.Run.ThreadID, Agent: p.out.Run.Agent, Limit: 1})
 	return firstRun(newest).ID != last.ID, err
-}
-
-// endQuestions returns the questions in the end event of a run.
-func (p *runPlan) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
-	st, err := p.s.store.Runs.Standing(ctx, r.ThreadID, r.ID)
-	if notFound(err) { // it was rolled back
-		return nil, nil
-	}
-	if o := st.Last.Head.Outcome; err == nil && o != nil {
-		return o.Interrupts, nil
-	}
-	return nil, err
-}
-
-// anyOf reports whether one of the questions is in the list.
-func anyOf(list, some []mapping.Interrupt) bool {
-	return slices.ContainsFunc(some, func(q mapping.Interrupt) bool { return has(list, q.ID) })
 }
 
 // displaces reports whether the run stops the thread's active run first.
@@ -236,7 +212,6 @@ func (p *runPlan) answerTask() error {
 // answerQuestion makes the run answer an open question of the thread, in the task that asked it.
 func (p *runPlan) answerQuestion(ctx context.Context) error {
 	o := &p.out.Run.Options
-	o.Resume = rule.AnswerAsAsked(o.Resume, p.thread.Interrupts)
 	last, err := p.resumeTarget(ctx)
 	if err != nil {
 		return err
@@ -314,8 +289,8 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 		return err
 	}
 	open := p.questionsOf(last)
-	if asked, err := p.endQuestions(ctx, last); err != nil || !anyOf(open, asked) { // another agent asked
-		return err
+	if len(open) == 0 { // another agent asked
+		return nil
 	}
 	o := &p.out.Run.Options
 	if !p.req.HasInput {

@@ -40,7 +40,7 @@ func (s *Settings) Endpoint() string {
 // nil if tracing is not enabled, without reading further variables.
 //
 // It returns an error for invalid values, which the specification ignores with a warning. The error is
-// config.Complaints and lists all of them.
+// config.Problems and lists all of them.
 func Read(environ []string) (*Settings, error) {
 	v := newVariables(environ)
 	switch {

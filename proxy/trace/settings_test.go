@@ -73,7 +73,7 @@ func TestUnsupportedSettingsAreRefused(t *testing.T) {
 	} {
 		_, err := trace.Read([]string{somewhere, variable, "OTEL_BSP_EXPORT_TIMEOUT=never"})
 		name, _, _ := strings.Cut(variable, "=")
-		var all config.Complaints
+		var all config.Problems
 		if !errors.As(err, &all) || !strings.Contains(err.Error(), "environment "+name+": ") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", variable, err)
 		} else if !strings.Contains(err.Error(), "OTEL_BSP_EXPORT_TIMEOUT") {

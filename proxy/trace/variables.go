@@ -16,7 +16,7 @@ import (
 type variables struct {
 	set   map[string]string
 	used  map[string]bool
-	wrong config.Complaints
+	wrong config.Problems
 }
 
 func newVariables(environ []string) *variables {

@@ -16,7 +16,6 @@ type history struct {
 	inRun       int             // steps logged in this run
 	here        int             // those of this call of Run
 	said        bool            // the input of this run has reached the agent
-	mayBeAhead  bool            // an older version began the run, which could request a step early (mapping.Head.Ahead)
 	last        *mapping.Event  // the newest step that was logged before this call
 	call        string          // id of the tool call that waits for its result
 	longest     time.Duration   // the longest duration of a step of this run
@@ -43,9 +42,6 @@ func (h *history) replay(j *runState) {
 
 func (h *history) event(j *runState, ev *mapping.Event) {
 	head := ev.Head
-	if ev.Kind == mapping.KindStarted {
-		h.mayBeAhead = head.Ahead
-	}
 	switch {
 	case ev.Kind == mapping.KindStarted && head.Attempt > 1:
 		h.startOver(j.assigned.Resume)

@@ -164,7 +164,7 @@ func (d *runDriver) ready() phase {
 func (d *runDriver) resolve() error {
 	steps, err := d.reconcile.steps(nil)
 	d.queueSteps(steps)
-	d.doubtful = d.past.mayBeAhead || len(steps) > 1
+	d.doubtful = len(steps) > 1
 	return err
 }
 

@@ -274,31 +274,6 @@ func TestLinkKnowsSteps(t *testing.T) {
 	}
 }
 
-// TestPickUpOfARunAheadOfItsLog checks a run of an older version, which could request a step before the previous one
-// was logged. There may therefore have been one more than the agent lists.
-func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
-	t.Parallel()
-	for _, kind := range adaptertest.Kinds {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			agent := adaptertest.NewStepAgent(kind)
-			url := adaptertest.Serve(t, agent).URL
-			first := runFor(t, backendAt(t, url), adaptertest.NewTask(nil), 2) // the link and the first step
-			started := mapping.Event{Kind: mapping.KindStarted}
-			if err := json.Unmarshal([]byte(`{"attempt":1,"ahead":true}`), &started.Head); err != nil {
-				t.Fatal(err)
-			}
-			task := again(adaptertest.NewTask(nil), append([]mapping.Event{started}, first.Events[:1]...))
-			task.InDoubt = true
-			rest := runTask(t, backendAt(t, url), task)
-			mustFail(t, rest, mapping.CodeOutcomeUnknown)
-			if n := agent.Counts().Steps; n != 1 {
-				t.Errorf("%d steps executed, want only the first", n)
-			}
-		})
-	}
-}
-
 // TestPickUpAfterMoreThanOneStep checks a log that lacks two steps. At most one call is open, so the machine has failed
 // and lost commits, and a third step may be in progress. The two are used, and nothing is requested.
 func TestPickUpAfterMoreThanOneStep(t *testing.T) {

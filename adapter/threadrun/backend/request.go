@@ -231,8 +231,7 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	return made
 }
 
-// originKey is the metadata member in which the bridge, and earlier versions of this backend, record the origin of a
-// thread.
+// originKey is the metadata member in which the bridge records the origin of a thread (rule.MadeForTask).
 const originKey = "apbridge"
 
 // The bridge's keys in the metadata of upstream threads and runs.

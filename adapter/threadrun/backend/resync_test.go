@@ -147,35 +147,30 @@ func TestServersThatDoNotCreateThreads(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers checks the owners of upstream runs according to marks of this and earlier versions.
+// TestRunsOfOthers checks whether upstream runs are recognized as the bridge's own by their marks.
 func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, metadata string) string {
 		return `{"run_id":"` + id + `","created_at":"` + id + `","metadata":` + metadata + `}`
 	}
-	for name, first := range map[string]string{
-		"flat":   `"apbridge_first_run_id":"A"`,
-		"nested": `"apbridge":{"run_id":"A","thread_id":"t"}`,
-	} {
-		text := "[" + strings.Join([]string{
-			entry("5", `{"apbridge_run_id":"B",`+first+`}`), // ours, later
-			entry("4", `{"apbridge_run_id":"A",`+first+`}`), // another client's: the mark is the thread's
-			entry("3", `{}`), // another client's
-			entry("1", `{"apbridge_run_id":"A",`+first+`}`),                              // the one that made the thread
-			entry("6", `{"apbridge_run_id":"C"}`), entry("7", `{"apbridge_run_id":"C"}`), // steps of one run
-		}, ",") + "]"
-		var list []runWire
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			t.Fatal(err)
-		}
-		unmark(list)
-		got := map[string]string{}
-		for _, r := range list {
-			got[r.ID] = r.ours()
-		}
-		want := map[string]string{"5": "B", "4": "", "3": "", "1": "A", "6": "C", "7": "C"}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+	text := "[" + strings.Join([]string{
+		entry("5", `{"apbridge_run_id":"B","apbridge_first_run_id":"A"}`), // ours, later
+		entry("4", `{"apbridge_run_id":"A","apbridge_first_run_id":"A"}`), // another client's: the mark is the thread's
+		entry("3", `{}`), // another client's
+		entry("1", `{"apbridge_run_id":"A","apbridge_first_run_id":"A"}`),            // the one that made the thread
+		entry("6", `{"apbridge_run_id":"C"}`), entry("7", `{"apbridge_run_id":"C"}`), // steps of one run
+	}, ",") + "]"
+	var list []runWire
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatal(err)
+	}
+	unmark(list)
+	got := map[string]string{}
+	for _, r := range list {
+		got[r.ID] = r.ours()
+	}
+	want := map[string]string{"5": "B", "4": "", "3": "", "1": "A", "6": "C", "7": "C"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

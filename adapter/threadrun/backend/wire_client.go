@@ -56,20 +56,17 @@ func (r runWire) ours() string {
 }
 
 // runMark holds the bridge's members in the metadata of an upstream run. The values are flat, because some servers
-// refuse nested ones (Aegra). Old is the format of earlier versions of the bridge.
+// refuse nested ones (Aegra).
 type runMark struct {
 	RunID string `json:"apbridge_run_id"`
 	First string `json:"apbridge_first_run_id"` // the run whose request created the thread
-	Old   struct {
-		First string `json:"run_id"`
-	} `json:"apbridge"`
 }
 
 // inherited reports whether the run may have inherited the mark from its thread. Servers copy the metadata of the
 // request that created a thread to all runs of the thread.
 func (r runWire) inherited() bool {
 	m := r.Metadata
-	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
+	return m != nil && m.RunID != "" && m.RunID == m.First
 }
 
 // stateWire is the response to GET /threads/{thread_id}/state.

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 var scripts = map[string]func(mapping.Run) []mapping.Event{
 	"two-steps": twoSteps, "question": question, "failure": failure, "graph": graphRun,

@@ -196,7 +196,6 @@ func (c *command) responded() (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	answers = rule.AnswerAsAsked(answers, open)
 	named := rule.Named(answers, open)
 	if len(named) < len(ids) {
 		return request{}, noSuchQuestion(notOpen(answers, named), open)

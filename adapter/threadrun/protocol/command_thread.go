@@ -28,13 +28,9 @@ func (c *command) askedBy(agent string, questions []mapping.Interrupt) (bool, er
 	return len(runs) == 0 || slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.Agent == agent }), err
 }
 
-// askers returns the runs that asked the questions, except deleted ones. Questions stored by older versions do not name
-// their run. Their run is the newest one that ended with a question.
+// askers returns the runs that asked the questions, except deleted ones.
 func (c *command) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
-		if q.Run == "" {
-			return adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
-		}
 		run, err := c.s.Service.GetRun(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: q.Run})
 		if isNotFound(err) { // it was deleted
 			continue

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -252,7 +253,11 @@ func (w *world) SearchThreads(context.Context, adapter.ThreadSearch) (iter.Seq2[
 			if len(w.open) > 0 {
 				status = mapping.ThreadInterrupted
 			}
-			yield(mapping.Thread{ID: w.thread, Status: status, Interrupts: w.open}, nil)
+			open := slices.Clone(w.open)
+			for i := range open {
+				open[i].Run = cmp.Or(open[i].Run, w.order[len(w.order)-1]) // the newest run asked
+			}
+			yield(mapping.Thread{ID: w.thread, Status: status, Interrupts: open}, nil)
 		}
 	}, 1, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 var scripts = map[string]func() *world{
 	"two-steps": func() *world { return newWorld().play(runOf(1, "legacy"), twoSteps()...) },

@@ -68,9 +68,9 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// Reindex creates the tokens and members of items whose index is older than their value, which happens if an older
-// version wrote them. Searches by text do not find such items, and while there are any, searches with a filter read all
-// items. It returns the number of items indexed, 0 if none are left.
+// Reindex creates the tokens and members of items that have none for their value: after an import, which leaves them
+// out, and after encryption was enabled or disabled. Searches by text do not find such items, and while there are any,
+// searches with a filter read all items. It returns the number of items indexed, 0 if none are left.
 func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 	list, err := s.withoutTerms(ctx)
 	if err != nil || len(list) == 0 {

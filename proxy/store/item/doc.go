@@ -27,8 +27,8 @@
 // are read first and then items, in two statements: PostgreSQL underestimates a table that has just grown and would
 // choose a bad join.
 //
-// An item records the value for which its members were created (members_us). While any item is behind, as after writes
-// by an older version, the index is not used. Sealed items have no members.
+// An item records the value for which its members were created (members_us). While any item is behind, as after an
+// import, the index is not used. Sealed items have no members.
 //
 // # Searches by meaning
 //

@@ -16,8 +16,6 @@ import (
 // An event renders to a fixed set of frames, each in its own slot. The id of a frame is `<seq>.<slot>`. It is the same
 // for every reader, for all modes and on every replay. Slots are numbered for each kind of event, in the order in which
 // frames are sent. They are part of the protocol: clients hold ids, so slots may be added but never renumbered.
-// (Earlier versions created one frame for a step's message, and the following frames had the slots updateEventEnd …
-// updateAskValues. A reader that returns with such an id gets those frames again.)
 const (
 	startedMetadata = 0
 	startedEvent    = 1

@@ -46,20 +46,20 @@ type App struct {
 	checkups *front.Checkups
 	tracing  tracing
 
-	listeners  *proxy.Listeners
-	recording  recording
-	dialer     *dialer
-	auditLog   auditLog
-	limits     *limits
-	embeddings *embedding.Client // nil if store items have no vectors
-	store      *store.Store
-	engine     *engine.Engine
-	hooks      *webhook.Sender
-	service    adapter.Service
-	through    passthroughs
-	inspector  inspector
-	server     *proxy.Server
-	reloader   *reloader
+	listeners    *proxy.Listeners
+	recording    recording
+	dialer       *dialer
+	audit        auditLog
+	limits       *limits
+	embeddings   *embedding.Client // nil if store items have no vectors
+	store        *store.Store
+	engine       *engine.Engine
+	hooks        *webhook.Sender
+	service      adapter.Service
+	passthroughs passthroughs
+	inspector    inspector
+	server       *proxy.Server
+	reloader     *reloader
 
 	// troubles limits log lines about the database, because one cause can fail many requests.
 	troubles logthrottle.Limiters
@@ -97,7 +97,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
-	seals := fileHashesOf(a.cfg) // before the files are used, so that a reload notices later changes
+	hashes := fileHashesOf(a.cfg) // before the files are used, so that a reload notices later changes
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
-	return a.openServer(seals)
+	return a.openServer(hashes)
 }
 
 // openStore creates the meters of the database and opens it.
@@ -114,7 +114,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	a.auditLog = auditLog{a.dialects, journal}
+	a.audit = auditLog{a.dialects, journal}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
 		return nil, false, err
 	}
@@ -145,7 +145,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log,
-		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.auditLog.background()))
+		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.audit.background()))
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
@@ -154,7 +154,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 
 // addChores registers the background work with the engine.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.auditLog.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.audit.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
 		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
@@ -164,13 +164,13 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	}
 }
 
-// openServer creates the server, which serves nothing yet. seals are the file hashes of the agents.
-func (a *App) openServer(seals fileHashes) error {
-	a.through = passthroughs{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
+// openServer creates the server, which serves nothing yet. hashes are the file hashes of the agents.
+func (a *App) openServer(hashes fileHashes) error {
+	a.passthroughs = passthroughs{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
 		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
 	}
-	ways, err := a.through.create(a.cfg, nil, nil)
+	active, err := a.passthroughs.create(a.cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -178,21 +178,21 @@ func (a *App) openServer(seals fileHashes) error {
 	if err != nil {
 		return err
 	}
-	if a.server, err = proxy.New(a.cfg, a.serverOptions(a.routes(a.cfg, ways), pages), a.log.Named("proxy")); err != nil {
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(a.routes(a.cfg, active), pages), a.log.Named("proxy")); err != nil {
 		return err
 	}
 	a.reloader = &reloader{
-		dialects: a.dialects, dialer: a.dialer, through: a.through, engine: a.engine, routes: a.routes, server: a.server, limits: a.limits, hooks: a.hooks,
-		metrics: a.metrics, counted: a.metrics.Reloads(), log: a.log, seals: seals, ways: ways,
+		dialects: a.dialects, dialer: a.dialer, passthroughs: a.passthroughs, engine: a.engine, routes: a.routes, server: a.server, limits: a.limits, hooks: a.hooks,
+		metrics: a.metrics, counted: a.metrics.Reloads(), log: a.log, hashes: hashes, active: active,
 	}
 	return nil
 }
 
 // routes adds the routes of a configuration, with the pass-through routes.
-func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
+func (a *App) routes(cfg *config.Config, active routes) func(*mux.Router) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(d adapter.Dialect) adapter.Face { return a.face(d, cfg) })
-		a.through.mount(r, ways)
+		a.passthroughs.mount(r, active)
 		a.inspector.mount(r, cfg)
 	}
 }
@@ -206,9 +206,9 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Ready:       a.store.Ping,
 		Drain:       a.engine.Shutdown,
 		Limits:      a.limits.limiter,
-		Audit:       a.auditLog.log,
-		Does:        a.auditLog.does,
-		RunIn:       a.auditLog.runIn,
+		Audit:       a.audit.log,
+		Does:        a.audit.does,
+		RunIn:       a.audit.runIn,
 		Hop:         a.dialer.hop,
 		Metrics:     a.metrics,
 		Tracer:      a.tracing.tracer,
@@ -322,7 +322,7 @@ func (a *App) Abandon() {
 
 // deliver sends webhooks until stop is called, after the bridge has drained, so that the last ends are also delivered.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.auditLog.background()))
+	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.audit.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -350,5 +350,5 @@ func (a *App) Close() error {
 		errs = append(errs, a.store.Close())
 	}
 	a.tracing.sendLast(0)
-	return errors.Join(append(errs, a.auditLog.log.Close())...)
+	return errors.Join(append(errs, a.audit.log.Close())...)
 }

@@ -32,20 +32,20 @@ func (t passthroughs) create(cfg *config.Config, before routes, stays func(agent
 		if !c.Passthrough {
 			continue
 		}
-		if way := before[name]; way != nil && stays(name) {
-			next[name] = way
+		if route := before[name]; route != nil && stays(name) {
+			next[name] = route
 			continue
 		}
-		way, err := t.way(name, cfg)
+		route, err := t.route(name, cfg)
 		if err != nil {
 			return nil, err
 		}
-		next[name] = way
+		next[name] = route
 	}
 	return next, nil
 }
 
-func (t passthroughs) way(name string, cfg *config.Config) (*passthrough.Proxy, error) {
+func (t passthroughs) route(name string, cfg *config.Config) (*passthrough.Proxy, error) {
 	up, err := t.dialer.upstream(name, cfg, t.metrics)
 	if err != nil {
 		return nil, err
@@ -55,24 +55,24 @@ func (t passthroughs) way(name string, cfg *config.Config) (*passthrough.Proxy, 
 
 // replaced retires the routes that next lacks or replaces.
 func (w routes) replaced(next routes) {
-	for name, way := range w {
-		if next[name] != way {
-			way.Retire()
+	for name, route := range w {
+		if next[name] != route {
+			route.Retire()
 		}
 	}
 }
 
 // mount adds the routes. Without passthrough, the paths do not exist.
 func (t passthroughs) mount(r *mux.Router, open routes) {
-	for name, way := range open {
-		route := adapter.Operation{Handler: t.allowedOnly(name, way), Needs: []string{mapping.RightAdmin}}
-		r.Path(passthrough.Prefix(name)).Handler(route)
-		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(route)
+	for name, route := range open {
+		operation := adapter.Operation{Handler: t.allowedOnly(name, route), Needs: []string{mapping.RightAdmin}}
+		r.Path(passthrough.Prefix(name)).Handler(operation)
+		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(operation)
 	}
 }
 
 // allowedOnly hides an agent from callers that may not use it. It refuses callers that could see the data of others.
-func (t passthroughs) allowedOnly(name string, way http.Handler) http.Handler {
+func (t passthroughs) allowedOnly(name string, route http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())
 		if who.May(name) && !who.MayPassThrough() {
@@ -82,7 +82,7 @@ func (t passthroughs) allowedOnly(name string, way http.Handler) http.Handler {
 			return
 		}
 		if who.May(name) {
-			way.ServeHTTP(w, r)
+			route.ServeHTTP(w, r)
 			return
 		}
 		t.say(w, r, http.StatusNotFound, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))

@@ -26,7 +26,7 @@ func (r recording) of(up adapter.Upstream) adapter.Upstream {
 }
 
 // Replayed returns an upstream unchanged, unless its URL names a recording (replay:FILE). Then it returns the recorded
-// agent, whose responses come from the recording. If the recording cannot be read, the error is a config.Complaints, as
+// agent, whose responses come from the recording. If the recording cannot be read, the error is a config.Problems, as
 // for other invalid values.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
@@ -35,7 +35,7 @@ func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	}
 	of, err := replay.Open(file)
 	if err != nil {
-		return up, config.Complaints{{Key: "agents." + up.Name + ".url", Text: err.Error()}}
+		return up, config.Problems{{Key: "agents." + up.Name + ".url", Text: err.Error()}}
 	}
 	up.Config.URL, up.Through = of.URL, replay.NewPlayer(of).Through
 	if up.Config.Dialect == "auto" && of.Dialect != "" {

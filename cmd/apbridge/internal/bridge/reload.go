@@ -15,19 +15,19 @@ import (
 
 // reloader replaces the configuration.
 type reloader struct {
-	dialects adapter.Dialects
-	dialer   *dialer
-	through  passthroughs
-	engine   *engine.Engine
-	routes   func(*config.Config, routes) func(*mux.Router)
-	server   *proxy.Server
-	limits   *limits
-	hooks    *webhook.Sender
-	metrics  *metrics.Metrics
-	counted  *metrics.Reloads
-	log      *zap.Logger
-	seals    fileHashes // file hashes of the current agents
-	ways     routes     // the current ones
+	dialects     adapter.Dialects
+	dialer       *dialer
+	passthroughs passthroughs
+	engine       *engine.Engine
+	routes       func(*config.Config, routes) func(*mux.Router)
+	server       *proxy.Server
+	limits       *limits
+	hooks        *webhook.Sender
+	metrics      *metrics.Metrics
+	counted      *metrics.Reloads
+	log          *zap.Logger
+	hashes       fileHashes // file hashes of the current agents
+	active       routes     // the current ones
 }
 
 // reload implements App.Reload.
@@ -58,7 +58,7 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 		return change, err
 	}
 	next := fileHashesOf(change.Config) // before the files are used, so the next reload notices later changes
-	change.Keys = append(change.Keys, r.seals.renewed(next, change.Keys)...)
+	change.Keys = append(change.Keys, r.hashes.renewed(next, change.Keys)...)
 	if len(change.Keys) == 0 {
 		return change, nil
 	}
@@ -68,16 +68,16 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 // use creates all new parts before replacing any, so all or none take effect. Agents are replaced before the routes,
 // which may refer to them.
 func (r *reloader) use(cfg *config.Config, next fileHashes) error {
-	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })
+	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.hashes[name] })
 	agents, err := r.dialer.dialAll(cfg, r.engine.Agents(), stays)
 	if err != nil {
 		return err
 	}
-	ways, err := r.through.create(cfg, r.ways, stays)
+	active, err := r.passthroughs.create(cfg, r.active, stays)
 	if err != nil {
 		return err
 	}
-	answer, err := r.server.Reconfigure(cfg, r.routes(cfg, ways))
+	answer, err := r.server.Reconfigure(cfg, r.routes(cfg, active))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	r.hooks.Reconfigure(cfg.Webhooks)
 	measureAgents(r.metrics, cfg)
 	answer()
-	r.ways.replaced(ways)
-	r.seals, r.ways = next, ways
+	r.active.replaced(active)
+	r.hashes, r.active = next, active
 	return nil
 }

@@ -30,7 +30,7 @@ func (b ByURL) Text(message string) string {
 
 // Error returns an error about the agent with the message of Text.
 func (b ByURL) Error(err error) error {
-	var faults config.Complaints
+	var faults config.Problems
 	switch {
 	case err == nil:
 		return nil

@@ -32,7 +32,7 @@ const ExitInterrupted = 130
 
 // ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
-	if errors.As(err, new(Misuse)) || errors.As(err, new(config.Complaints)) {
+	if errors.As(err, new(Misuse)) || errors.As(err, new(config.Problems)) {
 		return ExitMisuse
 	}
 	return 1
@@ -53,7 +53,7 @@ func sentence(err error) string {
 
 // Complain prints an error on one line, or one line for each problem of a configuration.
 func (p *Process) Complain(err error) {
-	var faults config.Complaints
+	var faults config.Problems
 	switch {
 	case !errors.As(err, &faults):
 		fmt.Fprintf(p.Err, "apbridge: %s\n", sentence(err))

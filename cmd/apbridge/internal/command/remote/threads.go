@@ -111,7 +111,7 @@ func (r *remote) threadsShow() *cobra.Command {
 	})
 }
 
-// stored describes the size of a thread. It is "" if the bridge does not report the size, as in older versions.
+// stored describes the size of a thread. It is "" if the bridge does not report the size.
 func stored(ctx context.Context, c *api.Client, id string) string {
 	use, err := c.Storage(ctx, id)
 	switch {

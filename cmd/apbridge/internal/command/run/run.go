@@ -90,7 +90,7 @@ Exit code: 0 success, 1 failure or an unanswered question, 130 cancelled with Ct
 
 // withoutAgents reports whether the only problem with a configuration is that it has no agents.
 func withoutAgents(err error) bool {
-	var faults config.Complaints
+	var faults config.Problems
 	return errors.As(err, &faults) && len(faults) == 1 && faults[0].Key == "agents"
 }
 

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -283,24 +282,4 @@ func TestTaskCancelledAtItsQuestion(t *testing.T) {
 			t.Error("the agent was asked for more")
 		}
 	})
-}
-
-// TestAnswerNamesTheQuestionEitherWay checks that an answer may name a question by its id of 32 hexadecimal digits, as
-// in LangGraph, or by the UUID of earlier versions.
-func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
-	t.Parallel()
-	digits := regexp.MustCompile(`^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$`)
-	for _, spelling := range []string{"$1$2$3$4$5", "$1-$2-$3-$4-$5"} {
-		peer := rig.Curious(1)
-		b := rig.InFront(t, peer)
-		at, _, question := stopped(b)
-		if !digits.MatchString(question) {
-			t.Fatalf("the question is %q, which LangGraph does not take for an id", question)
-		}
-		named := digits.ReplaceAllString(question, spelling)
-		if said := resume(b, at, `{"`+named+`":"blue"}`).OK(); said.At("__error__") != nil || answers(peer) != 1 {
-			t.Errorf("answered as %s: %.300s, and the agent was told %d answers", named, said.Body, answers(peer))
-		}
-		b.Expect(at, "status", "idle")
-	}
 }

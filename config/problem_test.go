@@ -273,7 +273,7 @@ environment APBRIDGE_LISTN: listn: there is no such key; did you mean "listen"?`
 			t.Parallel()
 			_, got := loadText(t, tt.file, Options{Environ: tt.env, Dialects: []string{"taskstep", "threadrun"}, Path: closedPath})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("complaints (-want +got):\n%s", diff)
+				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -291,17 +291,17 @@ func closedPath(text string) error {
 func TestIndexOfLangGraph(t *testing.T) {
 	t.Parallel()
 	const block = `store: {"index": {"embed": "openai:text-embedding-3-small", "dims": 1536, "fields": ["text"]}}` + agentLine
-	cfg, complaints := loadText(t, block, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}})
-	if complaints != "" {
-		t.Fatal(complaints)
+	cfg, problems := loadText(t, block, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}})
+	if problems != "" {
+		t.Fatal(problems)
 	}
 	i := cfg.Store.Index
 	if i.Key.Reveal() != "sk-canary" || i.URL != "https://api.openai.com/v1" || i.Model() != "text-embedding-3-small" || i.Dims != 1536 || !i.On() {
 		t.Errorf("%+v", i)
 	}
 	elsewhere := strings.Replace(block, `"dims"`, `"url": "http://127.0.0.1:1", "dims"`, 1)
-	if cfg, complaints := loadText(t, elsewhere, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}}); complaints != "" || cfg.Store.Index.Key != "" {
-		t.Errorf("OpenAI's key is sent elsewhere, %s", complaints)
+	if cfg, problems := loadText(t, elsewhere, Options{Environ: []string{"OPENAI_API_KEY=sk-canary"}}); problems != "" || cfg.Store.Index.Key != "" {
+		t.Errorf("OpenAI's key is sent elsewhere, %s", problems)
 	}
 }
 
@@ -342,7 +342,7 @@ func FuzzLoad(f *testing.F) {
 		l.readEnviron([]string{name + "=" + value})
 		l.settle(nil)
 		l.validate(l.cfg, Options{})
-		for _, c := range l.complaints {
+		for _, c := range l.problems {
 			if c.Text == "" || c.Where == "" && c.Key == "" {
 				t.Errorf("a complaint without a mistake: %#v", c)
 			}

@@ -26,11 +26,11 @@ func (c Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Complaints is the error of Load and lists all problems of a configuration. Those of the file come first, in the order
+// Problems is the error of Load and lists all problems of a configuration. Those of the file come first, in the order
 // of its lines.
-type Complaints []Problem
+type Problems []Problem
 
-func (cs Complaints) Error() string {
+func (cs Problems) Error() string {
 	lines := make([]string, len(cs))
 	for i, c := range cs {
 		lines[i] = c.String()
@@ -38,7 +38,7 @@ func (cs Complaints) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (cs Complaints) sort() {
+func (cs Problems) sort() {
 	slices.SortStableFunc(cs, func(a, b Problem) int {
 		if (a.line == 0) != (b.line == 0) {
 			return cmp.Compare(b.line, a.line)
