@@ -69,11 +69,11 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 // which may refer to them.
 func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.hashes[name] })
-	agents, err := r.dialer.renew(cfg, r.engine.Agents(), stays)
+	agents, err := r.dialer.dialAll(cfg, r.engine.Agents(), stays)
 	if err != nil {
 		return err
 	}
-	active, err := r.passthroughs.renew(cfg, r.active, stays)
+	active, err := r.passthroughs.create(cfg, r.active, stays)
 	if err != nil {
 		return err
 	}
