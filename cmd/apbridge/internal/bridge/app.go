@@ -49,7 +49,7 @@ type App struct {
 	listeners    *proxy.Listeners
 	recording    recording
 	dialer       *dialer
-	audit        auditLog
+	auditLog     auditLog
 	limits       *limits
 	embeddings   *embedding.Client // nil if store items have no vectors
 	store        *store.Store
@@ -114,7 +114,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	a.audit = auditLog{a.dialects, journal}
+	a.auditLog = auditLog{a.dialects, journal}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
 		return nil, false, err
 	}
@@ -145,7 +145,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log,
-		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.audit.background()))
+		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.auditLog.background()))
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
@@ -154,7 +154,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 
 // addChores registers the background work with the engine.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.audit.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.auditLog.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
 		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
@@ -206,9 +206,9 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Ready:       a.store.Ping,
 		Drain:       a.engine.Shutdown,
 		Limits:      a.limits.limiter,
-		Audit:       a.audit.log,
-		Does:        a.audit.does,
-		RunIn:       a.audit.runIn,
+		Audit:       a.auditLog.log,
+		Does:        a.auditLog.does,
+		RunIn:       a.auditLog.runIn,
 		Hop:         a.dialer.hop,
 		Metrics:     a.metrics,
 		Tracer:      a.tracing.tracer,
@@ -322,7 +322,7 @@ func (a *App) Abandon() {
 
 // deliver sends webhooks until stop is called, after the bridge has drained, so that the last ends are also delivered.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.audit.background()))
+	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.auditLog.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -350,5 +350,5 @@ func (a *App) Close() error {
 		errs = append(errs, a.store.Close())
 	}
 	a.tracing.sendLast(0)
-	return errors.Join(append(errs, a.audit.log.Close())...)
+	return errors.Join(append(errs, a.auditLog.log.Close())...)
 }
