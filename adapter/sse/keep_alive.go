@@ -40,7 +40,7 @@ func (k *KeepAlive) beat() {
 		SetUnbuffered(k.W.Header())
 		k.W.WriteHeader(http.StatusOK)
 	}
-	_, _ = k.W.Write([]byte("\n"))
+	_, _ = k.W.Write([]byte("\n")) // the request's context ends if the client has left
 	_ = http.NewResponseController(k.W).Flush()
 	k.timer.Reset(k.every)
 }

@@ -58,7 +58,7 @@ func memberEntry(name string, value json.RawMessage) []byte {
 		n, _ := strconv.ParseFloat(string(value), 64) // a number out of range is infinite
 		return binary.BigEndian.AppendUint64(append(entry, memberNumber), sortable(n))
 	case '"':
-		text, _ := rawjson.Text(value)
+		text := rawjson.TextOf(value)
 		return append(append(entry, memberText), text[:min(len(text), memberCut)]...)
 	default:
 		return append(entry, memberConst, kind)
@@ -118,7 +118,7 @@ func (c *condition) members() []MemberRange {
 		case "$eq":
 			return pointsOf(c.Name, []json.RawMessage{op.Value})
 		case "$in":
-			list, _ := rawjson.Elements(op.Value) // ParseFilter has read it
+			list := rawjson.ElementsOf(op.Value) // ParseFilter has read it
 			return pointsOf(c.Name, list)
 		}
 	}

@@ -194,12 +194,12 @@ func indexOf(index json.RawMessage) itemIndex {
 // CheckItemIndex refuses an index with an invalid path, or with too many. It accepts anything that is not a list of
 // strings.
 func CheckItemIndex(index json.RawMessage) error {
-	list, _ := rawjson.Elements(index)
+	list := rawjson.ElementsOf(index)
 	if len(list) > pathsMost {
 		return mapping.InvalidAt("index", "has %d paths; at most %d are allowed", len(list), pathsMost)
 	}
 	for i, raw := range list {
-		text, _ := rawjson.Text(raw)
+		text := rawjson.TextOf(raw)
 		if _, err := ParseItemPath(text); err != nil {
 			return mapping.InvalidAt(fmt.Sprintf("index[%d]", i), "%v", err)
 		}

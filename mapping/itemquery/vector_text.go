@@ -46,7 +46,7 @@ func vectorText(at json.RawMessage) string {
 	case 'n':
 		return ""
 	case '"':
-		text, _ := rawjson.Text(at)
+		text := rawjson.TextOf(at)
 		return VectorTextCut(text)
 	case '{', '[':
 		return VectorTextCut(sorted(at))

@@ -114,7 +114,7 @@ func saysNothing(value json.RawMessage) bool {
 func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 	list, decisions := []json.RawMessage{value}, false
 	if rawjson.Kind(value) == '[' {
-		list, _ = rawjson.Elements(value)
+		list = rawjson.ElementsOf(value)
 	} else if d, err := rawjson.Elements(rawjson.Get(value, "decisions")); err == nil {
 		list, decisions = d, true
 		if len(d) == 0 {
@@ -137,7 +137,7 @@ func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 }
 
 func oneAnswer(e json.RawMessage, q request) (Answer, bool) {
-	kind, _ := rawjson.Text(rawjson.Get(e, "type"))
+	kind := rawjson.GetText(e, "type")
 	switch kind {
 	case "accept", "approve":
 		return Answer{form: formConsent}, true

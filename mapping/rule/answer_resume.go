@@ -57,14 +57,14 @@ func decision(value, request json.RawMessage, text string) json.RawMessage {
 
 func allowsRespond(value, request json.RawMessage) bool {
 	name := firstText(request, "name", "action")
-	configs, _ := rawjson.Elements(rawjson.Get(value, "review_configs"))
+	configs := rawjson.ElementsOf(rawjson.Get(value, "review_configs"))
 	for _, c := range configs {
 		if firstText(c, "action_name") != name {
 			continue
 		}
-		allowed, _ := rawjson.Elements(rawjson.Get(c, "allowed_decisions"))
+		allowed := rawjson.ElementsOf(rawjson.Get(c, "allowed_decisions"))
 		for _, d := range allowed {
-			if kind, _ := rawjson.Text(d); kind == "respond" {
+			if rawjson.TextOf(d) == "respond" {
 				return true
 			}
 		}

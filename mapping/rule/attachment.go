@@ -213,7 +213,7 @@ func (in *Input) LostAttachments(exclude []string) (links, parts bool) {
 // name nodes and calls.
 func (in *Input) LostMessageData() (names, metadata bool) {
 	for _, m := range in.Messages {
-		name, _ := rawjson.Text(rawjson.Get(m, "name"))
+		name := rawjson.GetText(m, "name")
 		names = names || name != "" && messageKind(m) == typeHuman
 		metadata = metadata || rawjson.CountMembers(rawjson.Get(m, "metadata")) > 0
 	}

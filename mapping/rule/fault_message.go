@@ -35,7 +35,7 @@ func IsFaultMessage(message json.RawMessage) bool {
 		return false
 	}
 	fault := rawjson.Get(rawjson.Get(rawjson.Get(message, "additional_kwargs"), "apbridge"), keyFault)
-	run, _ := rawjson.Text(rawjson.Get(fault, "run_id"))
+	run := rawjson.GetText(fault, "run_id")
 	return run != "" && state.IDOfMessage(message) == faultID(run)
 }
 
@@ -49,6 +49,6 @@ func FaultOf(ev *mapping.Event) string {
 		return ""
 	}
 	fault := rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keyFault)
-	text, _ := rawjson.Text(rawjson.Get(fault, "message"))
+	text := rawjson.GetText(fault, "message")
 	return text
 }

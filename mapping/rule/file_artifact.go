@@ -192,15 +192,15 @@ func (f *File) decodeObject(b json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if f.MIMEType, _ = rawjson.Text(o.Get("mimeType")); !mapping.IsText(f.MIMEType) {
+	if f.MIMEType = rawjson.TextOf(o.Get("mimeType")); !mapping.IsText(f.MIMEType) {
 		return errors.New("its mimeType is not UTF-8 without U+0000")
 	}
-	modified, _ := rawjson.Text(o.Get("modified_at"))
+	modified := rawjson.TextOf(o.Get("modified_at"))
 	f.ModifiedAt = parseFileTime(modified)
-	if f.Reference, _ = rawjson.Text(o.Get("artifact_id")); f.Reference != "" {
+	if f.Reference = rawjson.TextOf(o.Get("artifact_id")); f.Reference != "" {
 		return nil
 	}
-	encoding, _ := rawjson.Text(o.Get("encoding"))
+	encoding := rawjson.TextOf(o.Get("encoding"))
 	f.Content, err = fileContent(o.Get("content"), encoding)
 	return err
 }
@@ -223,7 +223,7 @@ func decodeText(b json.RawMessage, encoding string) ([]byte, error) {
 	case "", "utf-8", "utf8":
 		return textContent(b)
 	case "base64":
-		text, _ := rawjson.Text(b)
+		text := rawjson.TextOf(b)
 		return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	default:
 		return nil, errors.New("its encoding is unknown")
@@ -264,7 +264,7 @@ func byteObject(b json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind, _ := rawjson.Text(object.Get("type")); kind == "Buffer" {
+	if rawjson.TextOf(object.Get("type")) == "Buffer" {
 		elems, err := rawjson.Elements(object.Get("data"))
 		if err != nil {
 			return nil, err

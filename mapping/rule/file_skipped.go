@@ -23,7 +23,7 @@ func withSkipped(additional json.RawMessage, files []mapping.SkippedFile) json.R
 	}
 	var o rawjson.Object
 	_ = o.PutAll(additional)
-	list, _ := rawjson.Elements(o.Get(keySkipped))
+	list := rawjson.ElementsOf(o.Get(keySkipped))
 	for _, f := range files[:min(len(files), maxSkipped)] {
 		list = append(list, skippedJSON(f))
 	}

@@ -123,7 +123,7 @@ func IsEnd(to json.RawMessage) bool {
 	if list, err := rawjson.Elements(to); err == nil && len(list) == 1 {
 		to = list[0]
 	}
-	node, _ := rawjson.Text(to)
+	node := rawjson.TextOf(to)
 	return node == EndNode
 }
 

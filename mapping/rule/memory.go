@@ -164,7 +164,7 @@ func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 
 func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	var w MemoryWrite
-	labels, _ := rawjson.Elements(rawjson.Get(e, "namespace"))
+	labels := rawjson.ElementsOf(rawjson.Get(e, "namespace"))
 	for _, label := range labels {
 		text, ok := rawjson.Text(label)
 		if !ok {
@@ -175,7 +175,7 @@ func memoryWrite(e json.RawMessage) (MemoryWrite, error) {
 	if err := CheckNamespace(w.Namespace); err != nil {
 		return w, err
 	}
-	if w.Key, _ = rawjson.Text(rawjson.Get(e, "key")); w.Key == "" {
+	if w.Key = rawjson.GetText(e, "key"); w.Key == "" {
 		return w, mapping.InvalidAt("additional_output.memory", "an item needs a key")
 	}
 	if err := CheckKey(w.Key); err != nil {

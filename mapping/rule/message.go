@@ -131,13 +131,13 @@ func messageOf(b json.RawMessage) (m message, err error) {
 	err = rawjson.EachMember(b, func(name rawjson.Quoted, val json.RawMessage) {
 		switch {
 		case name.Is("role"):
-			role, _ = rawjson.Text(val)
+			role = rawjson.TextOf(val)
 		case name.Is("type"):
-			kind, _ = rawjson.Text(val)
+			kind = rawjson.TextOf(val)
 		case name.Is("content"):
 			m.content = val
 		case name.Is("id"):
-			m.id, _ = rawjson.Text(val)
+			m.id = rawjson.TextOf(val)
 		default:
 			m.rest.Put(rawjson.Member{Name: name.Text(), Quoted: name, Value: val})
 		}
@@ -165,7 +165,7 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	if m.rest.Get("lc") == nil {
 		return message{}, false
 	}
-	if kind, _ := rawjson.Text(rawjson.Get(b, "type")); kind != "constructor" {
+	if rawjson.GetText(b, "type") != "constructor" {
 		return message{}, false
 	}
 	path, err := rawjson.Elements(rawjson.Get(b, "id"))
@@ -173,7 +173,7 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	if err != nil || err2 != nil || len(path) == 0 {
 		return message{}, false
 	}
-	name, _ := rawjson.Text(path[len(path)-1])
+	name := rawjson.TextOf(path[len(path)-1])
 	class.kind = messageType(name)
 	return class, class.kind != ""
 }
@@ -363,13 +363,13 @@ func contentText(content json.RawMessage) string {
 	if rawjson.Kind(content) != '[' {
 		return ""
 	}
-	parts, _ := rawjson.Elements(content)
+	parts := rawjson.ElementsOf(content)
 	var b strings.Builder
 	for _, p := range parts {
 		if text, ok := rawjson.Text(p); ok {
 			b.WriteString(text)
-		} else if kind, _ := rawjson.Text(rawjson.Get(p, "type")); isText(kind) {
-			text, _ := rawjson.Text(rawjson.Get(p, "text"))
+		} else if kind := rawjson.GetText(p, "type"); isText(kind) {
+			text := rawjson.GetText(p, "text")
 			b.WriteString(text)
 		}
 	}
@@ -381,6 +381,6 @@ func messageKind(message json.RawMessage) string {
 	if kind, ok := rawjson.Text(rawjson.Get(message, "type")); ok && kind != "message" {
 		return messageType(kind)
 	}
-	role, _ := rawjson.Text(rawjson.Get(message, "role"))
+	role := rawjson.GetText(message, "role")
 	return messageType(role)
 }

@@ -15,10 +15,10 @@ import (
 // tool_calls or, in older versions of LangChain, in additional_kwargs (langchain_core/messages/utils.py,
 // convert_to_messages; messages/ai.py). A nil result means unchanged.
 func (m message) calls() (calls, invalid json.RawMessage) {
-	list, _ := rawjson.Elements(m.rest.Get("tool_calls"))
-	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
+	list := rawjson.ElementsOf(m.rest.Get("tool_calls"))
+	refused := rawjson.ElementsOf(m.rest.Get("invalid_tool_calls"))
 	if len(list)+len(refused) == 0 { // otherwise a message that is sent back would have its calls twice
-		list, _ = rawjson.Elements(rawjson.Get(m.rest.Get("additional_kwargs"), "tool_calls"))
+		list = rawjson.ElementsOf(rawjson.Get(m.rest.Get("additional_kwargs"), "tool_calls"))
 	}
 	if !slices.ContainsFunc(list, isFunctionCall) {
 		return nil, nil
@@ -72,9 +72,9 @@ func writeCall(w *rawjson.Writer, call, args json.RawMessage, kind string) {
 // toolCalls returns the calls of an ai message of a state as lines, including those with unreadable arguments.
 func toolCalls(message json.RawMessage) (lines []string) {
 	for _, kind := range [...]string{"tool_calls", "invalid_tool_calls"} {
-		calls, _ := rawjson.Elements(rawjson.Get(message, kind))
+		calls := rawjson.ElementsOf(rawjson.Get(message, kind))
 		for _, c := range calls {
-			if name, _ := rawjson.Text(rawjson.Get(c, "name")); name != "" {
+			if name := rawjson.GetText(c, "name"); name != "" {
 				lines = append(lines, "[Called "+name+" with "+outputText(rawjson.Get(c, "args"))+"]")
 			}
 		}

@@ -49,7 +49,7 @@ func partOf(b json.RawMessage) (p part) {
 	if rawjson.Kind(b) == '"' {
 		return part{kind: "text", said: b}
 	}
-	if p.kind, _ = rawjson.Text(rawjson.Get(b, "type")); isText(p.kind) || rawjson.Kind(b) != '{' {
+	if p.kind = rawjson.GetText(b, "type"); isText(p.kind) || rawjson.Kind(b) != '{' {
 		p.said = rawjson.Get(b, "text")
 		return p
 	}
@@ -107,7 +107,7 @@ func (p part) file() (a Attachment, ok bool) {
 	case given != nil:
 		return a.holding(given, source), true
 	case link != nil:
-		a.Link, _ = rawjson.Text(link)
+		a.Link = rawjson.TextOf(link)
 	case p.names["text"] != nil:
 		return a.holding(p.names["text"], "text"), true
 	default:
@@ -118,7 +118,7 @@ func (p part) file() (a Attachment, ok bool) {
 
 // first returns the first of the members that exists.
 func (p part) first(names ...string) string {
-	text, _ := rawjson.Text(p.written(names...))
+	text := rawjson.TextOf(p.written(names...))
 	return text
 }
 

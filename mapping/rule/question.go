@@ -103,7 +103,7 @@ func requestIn(value json.RawMessage) (q request, ok bool) {
 // proposedCommand reads additional_output.use_tool, AutoGPT's next command. name is "" if there is none.
 func proposedCommand(additional json.RawMessage) (name string, args json.RawMessage) {
 	tool := rawjson.Get(additional, "use_tool")
-	name, _ = rawjson.Text(rawjson.Get(tool, "name"))
+	name = rawjson.GetText(tool, "name")
 	if args = rawjson.Get(tool, "arguments"); rawjson.Kind(args) != '{' {
 		args = json.RawMessage("{}")
 	}
@@ -187,7 +187,7 @@ func firstText(object json.RawMessage, keys ...string) string {
 func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{value}
 	if rawjson.Kind(value) == '[' {
-		list, _ = rawjson.Elements(value)
+		list = rawjson.ElementsOf(value)
 	}
 	for _, e := range list {
 		if rawjson.Get(e, "action_request") == nil {

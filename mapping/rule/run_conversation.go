@@ -91,7 +91,7 @@ func isPlaceholder(message json.RawMessage) bool {
 // the user types instead.
 func WithoutResultOf(messages []json.RawMessage, open string) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
-		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
+		call := rawjson.GetText(m, "tool_call_id")
 		return messageKind(m) == typeTool && call == open
 	})
 }

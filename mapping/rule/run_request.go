@@ -143,7 +143,7 @@ const agentMember = "graph_id"
 
 // AgentNamed returns the agent that the metadata of a thread names, as LangGraph's SDKs do, or "".
 func AgentNamed(metadata json.RawMessage) string {
-	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the client's metadata may have any value there
+	name := rawjson.GetText(metadata, agentMember) // the client's metadata may have any value there
 	return name
 }
 

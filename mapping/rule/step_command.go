@@ -44,7 +44,7 @@ func (c toolCall) json() json.RawMessage {
 // its question. told is the result that a separate message contains.
 func spokenText(s mapping.StepInfo, call toolCall, told string) string {
 	text, speak := withoutResult(outputText(s.Output), told), thought(s.Additional)
-	switch question, _ := rawjson.Text(rawjson.Get(call.args, "question")); {
+	switch question := rawjson.GetText(call.args, "question"); {
 	case call.name == "":
 		return text
 	case speak == "":
@@ -60,7 +60,7 @@ func thought(additional json.RawMessage) string {
 	thoughts := rawjson.Get(additional, "thoughts")
 	speak, ok := rawjson.Text(rawjson.Get(thoughts, "speak"))
 	if !ok {
-		speak, _ = rawjson.Text(thoughts)
+		speak = rawjson.TextOf(thoughts)
 	}
 	return strings.TrimSpace(speak)
 }
@@ -101,7 +101,7 @@ func lastResult(additional json.RawMessage) (r commandResult, ok bool) {
 	if rawjson.Kind(action) != '{' {
 		return r, false
 	}
-	r.name, _ = rawjson.Text(rawjson.Get(action, "name"))
+	r.name = rawjson.GetText(action, "name")
 	result := rawjson.Get(action, "result")
 	switch fault, reason := rawjson.Get(result, "error"), rawjson.Get(result, "reason"); {
 	case r.name == askUser:
@@ -150,12 +150,12 @@ func OpenCallIn(messages []json.RawMessage) string { return openCall("", message
 
 func openCall(before string, list []json.RawMessage) string {
 	for _, m := range list {
-		if id, _ := rawjson.Text(rawjson.Get(m, "tool_call_id")); id != "" && id == before {
+		if id := rawjson.GetText(m, "tool_call_id"); id != "" && id == before {
 			before = ""
 		}
-		calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
+		calls := rawjson.ElementsOf(rawjson.Get(m, "tool_calls"))
 		for _, c := range calls {
-			before, _ = rawjson.Text(rawjson.Get(c, "id"))
+			before = rawjson.GetText(c, "id")
 		}
 	}
 	return before

@@ -94,7 +94,7 @@ func provesMore(ev *mapping.Event) bool {
 	if ev.Head.Name != "tasks" || rawjson.Kind(ev.Data) != '{' {
 		return false
 	}
-	asked, _ := rawjson.Elements(rawjson.Get(ev.Data, "interrupts"))
+	asked := rawjson.ElementsOf(rawjson.Get(ev.Data, "interrupts"))
 	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
 }
 

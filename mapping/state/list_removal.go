@@ -21,7 +21,7 @@ func Removes(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
 	}
-	kind, _ := rawjson.Text(rawjson.Get(message, "type"))
+	kind := rawjson.GetText(message, "type")
 	return kind == kindRemove && rawjson.Get(message, "additional_kwargs") == nil
 }
 

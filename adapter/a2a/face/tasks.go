@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
+	"go.uber.org/zap"
 )
 
 // findTask returns a task of the call's agent.
@@ -186,7 +187,8 @@ func changedBy(t *mapping.Task, a *mapping.Artifact) bool {
 	return !a.ModifiedAt.Before(t.CreatedAt) && (!t.Status.Ended() || !a.ModifiedAt.After(t.StatusAt))
 }
 
-// fileArtifact returns a file as an artifact: its bytes if there is room for them, otherwise a link.
+// fileArtifact returns a file as an artifact: its bytes if there is room for them, otherwise a link. It returns false if
+// the file cannot be read, since the rest of the task is still useful. The log has the reason.
 func (s *server) fileArtifact(c *call, t *mapping.Task, a *mapping.Artifact, room int64) (wire.Artifact, bool) {
 	p := wire.Part{Filename: path.Base(a.Path), MediaType: a.MIMEType}
 	if p.MediaType == "" {
@@ -203,12 +205,15 @@ func (s *server) fileArtifact(c *call, t *mapping.Task, a *mapping.Artifact, roo
 		return out, at != ""
 	}
 	_, file, err := s.svc.OpenArtifact(c.r.Context(), c.ref(t.ID), a.ID)
-	if err != nil {
-		return out, false
+	if err == nil {
+		defer file.Close()
+		p.Kind = wire.PartRaw
+		p.Raw, err = io.ReadAll(io.LimitReader(file, room+1))
 	}
-	defer file.Close()
-	p.Kind = wire.PartRaw
-	if p.Raw, err = io.ReadAll(io.LimitReader(file, room+1)); err != nil {
+	if err != nil {
+		if c.r.Context().Err() == nil && mapping.Classify(err).Class != mapping.NotFound {
+			s.log.Warn("file left out of task", zap.String("task", t.ID), zap.String("artifact", a.ID), zap.Error(err))
+		}
 		return out, false
 	}
 	out.Parts = wire.Parts{p}

@@ -223,7 +223,7 @@ func factsThere(c adapter.Copy, facts json.RawMessage) json.RawMessage {
 		case "run_id":
 			members[i].Name = runKey
 		case "thread_id":
-			if text, _ := rawjson.Text(m.Value); text == c.ThreadID {
+			if rawjson.TextOf(m.Value) == c.ThreadID {
 				members[i].Value = quoted(c.Link.Remote)
 			}
 		}

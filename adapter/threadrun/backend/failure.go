@@ -34,7 +34,7 @@ func failedTask(st stateWire) (said errorWire) {
 	var tasks []taskWire
 	_ = json.Unmarshal(st.Tasks, &tasks)
 	for _, t := range tasks {
-		text, _ := rawjson.Text(t.Error)
+		text := rawjson.TextOf(t.Error)
 		if text == "" {
 			continue
 		}

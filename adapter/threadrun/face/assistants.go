@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -30,12 +31,8 @@ func (s *server) searchAssistants(w http.ResponseWriter, r *http.Request) error 
 	q, p := assistantQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, assistantSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
-	names := o.Texts("select")
-	if err := o.Err(); err != nil {
-		return err
-	}
-	set, err := selection.Of(names, assistantKeys...)
-	if err != nil {
+	set, err := selection.Of(o.Texts("select"), assistantKeys...)
+	if err := cmp.Or(o.Err(), err); err != nil {
 		return err
 	}
 	list, total, err := s.svc.SearchAssistants(r.Context(), q)

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -86,7 +87,7 @@ func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 			o.Complain("run_ids", "must be a list of UUIDs")
 		}
 	}
-	if err := firstOf(o.Err(), q.Err()); err != nil {
+	if err := cmp.Or(o.Err(), q.Err()); err != nil {
 		return err
 	}
 	named := len(ids) > 0

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -231,12 +232,8 @@ func (s *server) searchCrons(w http.ResponseWriter, r *http.Request) error {
 	q, p := cronQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, cronSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
-	names := o.Texts("select")
-	if err := o.Err(); err != nil {
-		return err
-	}
-	set, err := selection.Of(names, cronKeys...)
-	if err != nil {
+	set, err := selection.Of(o.Texts("select"), cronKeys...)
+	if err := cmp.Or(o.Err(), err); err != nil {
 		return err
 	}
 	list, total, err := s.svc.SearchCrons(r.Context(), q)

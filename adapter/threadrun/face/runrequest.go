@@ -272,7 +272,7 @@ func jumpOf(c *request.Fields) json.RawMessage {
 	to := request.UnlessEmpty(c.Get("goto"))
 	list := []json.RawMessage{to}
 	if rawjson.Kind(to) == '[' {
-		list, _ = rawjson.Elements(to)
+		list = rawjson.ElementsOf(to)
 	}
 	if to != nil && slices.ContainsFunc(list, func(one json.RawMessage) bool { return !leads(one) }) {
 		c.Complain("goto", "must be the name of a node, a Send {node, …}, or a list of these")

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/http"
@@ -120,7 +121,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	p := request.PageOf(q, 10)
 	status := q.Enum("status", runStatuses...)
 	set, err := selection.Of(q.Texts("select"), runKeys...)
-	if err := firstOf(q.Err(), err); err != nil {
+	if err := cmp.Or(q.Err(), err); err != nil {
 		return err
 	}
 	list := s.svc.ListRuns(r.Context(), mapping.RunQuery{

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -90,7 +91,7 @@ func (s *server) handle(serve handler) http.Handler {
 
 // fault returns an error if the query or headers of a request are invalid for every operation.
 func fault(r *http.Request) error {
-	return firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
+	return cmp.Or(queryFault(r.URL.RawQuery), keyFault(r.Header))
 }
 
 // queryFault refuses parameters that are not text and those that Go's query parser would silently drop.

@@ -36,19 +36,10 @@ func (s *server) serveState(w http.ResponseWriter, r *http.Request, checkpoint s
 	q := request.QueryOf(r)
 	deep := q.Flag("subgraphs")
 	set, err := selection.OfState(q.Texts("select"), stateKeys...)
-	if err := firstOf(q.Err(), err); err != nil {
+	if err := cmp.Or(q.Err(), err); err != nil {
 		return err
 	}
 	return s.replyState(w, r, thread, checkpoint, deep && set.Has("tasks"), set)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *server) replyState(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
@@ -82,7 +73,7 @@ func (s *server) getStateAtCheckpoint(w http.ResponseWriter, r *http.Request) er
 	at := pointOf(o)
 	deep := o.Flag("subgraphs", false)
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
-	if err := firstOf(o.Err(), err); err != nil {
+	if err := cmp.Or(o.Err(), err); err != nil {
 		return err
 	}
 	if at.NS != "" {
@@ -199,7 +190,7 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 		q.Complain("before", "must be a checkpoint's UUID")
 	}
 	set, err := selection.OfState(q.Texts("select"), stateKeys...)
-	if err := firstOf(q.Err(), err); err != nil {
+	if err := cmp.Or(q.Err(), err); err != nil {
 		return err
 	}
 	h.Tasks = set.Has("tasks")
@@ -219,7 +210,7 @@ func (s *server) searchHistory(w http.ResponseWriter, r *http.Request) error {
 		At:       at.Checkpoint,
 	}
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
-	if err := firstOf(o.Err(), err); err != nil {
+	if err := cmp.Or(o.Err(), err); err != nil {
 		return err
 	}
 	if at.NS != "" {

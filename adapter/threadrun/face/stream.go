@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -85,7 +86,7 @@ func (st *streaming) pump(ctx context.Context) error {
 			err = st.send(ctx, e)
 		}
 		if err != nil {
-			return firstOf(err, flushed(st.out))
+			return cmp.Or(err, flushed(st.out))
 		}
 	}
 	return st.out.Flush()
@@ -209,7 +210,7 @@ func (s *server) joinRunStream(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	names := q.Texts("stream_mode")
 	cancel := q.Flag("cancel_on_disconnect")
-	if err := firstOf(q.Err(), checkModes(names)); err != nil {
+	if err := cmp.Or(q.Err(), checkModes(names)); err != nil {
 		return err
 	}
 	after, err := render.CursorOf(r.Header)

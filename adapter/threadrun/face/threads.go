@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,13 +246,9 @@ func (s *server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	q, p := threadQuery(o), request.PageOf(o, 10)
 	q.SortBy, q.Asc = request.SortOf(o, threadSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
-	names := o.Texts("select")
+	set, err := selection.Of(o.Texts("select"), threadKeys...)
 	wanted := selection.ReadExtract(o, threadKeys)
-	if err := o.Err(); err != nil {
-		return err
-	}
-	set, err := selection.Of(names, threadKeys...)
-	if err != nil {
+	if err := cmp.Or(o.Err(), err); err != nil {
 		return err
 	}
 	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, selection.Extract.WithValues)

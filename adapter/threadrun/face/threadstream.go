@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -44,7 +45,7 @@ func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	after, err := render.CursorOf(r.Header)
-	if err := firstOf(q.Err(), err); err != nil {
+	if err := cmp.Or(q.Err(), err); err != nil {
 		return err
 	}
 	if len(names) == 0 {
@@ -92,7 +93,7 @@ func (ts *threadStream) pump(ctx context.Context) error {
 			err = ts.send(ctx, e)
 		}
 		if err != nil {
-			return firstOf(err, ts.out.Flush())
+			return cmp.Or(err, ts.out.Flush())
 		}
 	}
 	return ts.out.Flush()

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -57,7 +58,7 @@ func (s *server) joinRunAs(w http.ResponseWriter, r *http.Request, shape waitSha
 	}
 	q := request.QueryOf(r)
 	cancel := q.Flag("cancel_on_disconnect")
-	if err := firstOf(q.Err(), mayCancel(r, cancel)); err != nil {
+	if err := cmp.Or(q.Err(), mayCancel(r, cancel)); err != nil {
 		return err
 	}
 	run, err := s.svc.GetRun(readerContext(r, cancel), ref)
