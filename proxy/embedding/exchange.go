@@ -26,8 +26,8 @@ const (
 	statusTimeout = 524 // Cloudflare's 504
 )
 
-// CodeFailed is the code of every failure of an endpoint.
-const CodeFailed = "embeddings_failed"
+// codeFailed is the code of every failure of an endpoint.
+const codeFailed = "embeddings_failed"
 
 // failure is the reason why a request returned no vectors.
 type failure struct {
@@ -79,7 +79,7 @@ func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float3
 }
 
 func upstreamError(f *failure) error {
-	return &mapping.Error{Class: mapping.Upstream, Code: CodeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
+	return &mapping.Error{Class: mapping.Upstream, Code: codeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
 }
 
 // withoutWords returns a failure without the endpoint's text.

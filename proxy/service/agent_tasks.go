@@ -132,7 +132,7 @@ func (a *agentTasks) begin(ctx context.Context) {
 		return
 	}
 	a.begun = true
-	links, _ := a.s.store.Links.List(ctx, a.thread.ID)
+	links, _ := a.s.store.Links.List(ctx, a.thread.ID) // without links, the logged tasks are used
 	for _, l := range links {
 		if l.TaskID != "" || l.Remote == "" {
 			continue

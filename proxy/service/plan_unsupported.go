@@ -78,8 +78,7 @@ func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	t.Earlier = beside.sent
-	switch {
-	case p.consents():
+	if p.consents() {
 		t.Mode = rule.TranscriptNone
 		return t.Withholds(), nil
 	}

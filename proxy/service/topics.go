@@ -88,8 +88,7 @@ func (s *Service) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.
 		return nil, mapping.Thread{}, err
 	}
 	t, err := s.store.Threads.Get(ctx, ref.ID)
-	missing := err != nil && mapping.Classify(err).Class == mapping.NotFound
-	if missing || err == nil && !rule.OwnTopic(t.Metadata, agent.Name) {
+	if notFound(err) || err == nil && !rule.OwnTopic(t.Metadata, agent.Name) {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic %q of agent %s.", ref.ID, agent.Name)
 	}
 	return agent, t, err

@@ -132,20 +132,13 @@ func (s *Events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadH
 
 // noteTokens marks a run, once, as having tokens to trim.
 func (s *Events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
-	if at.Tokens || !a.tokens() {
+	isToken := func(e mapping.Event) bool { return e.Kind == mapping.KindDelta }
+	if at.Tokens || !slices.ContainsFunc(a.Events, isToken) {
 		return nil
 	}
 	at.Tokens = true
 	t.After(func() { s.base.Keys.Add(a.RunID, at) })
-	return hasTokens(t, at.Run)
-}
-
-func (a *Append) tokens() bool {
-	return slices.ContainsFunc(a.Events, func(e mapping.Event) bool { return e.Kind == mapping.KindDelta })
-}
-
-func hasTokens(t *sqldb.Tx, run int64) error {
-	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
+	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, at.Run)
 }
 
 // writeRest writes the rest of an append: links, attempt and end.

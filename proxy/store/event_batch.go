@@ -184,11 +184,10 @@ func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) err
 }
 
 // startThread creates the numbers of a new thread.
-func (b *eventBatch) startThread(t *sqldb.Tx) (from threadHead, err error) {
+func (b *eventBatch) startThread(t *sqldb.Tx) error {
 	head, snapshot := b.newest()
-	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
+	return t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
 		b.thread, len(b.events), head, snapshot)
-	return threadHead{}, err
 }
 
 // write stores the numbered events with their checkpoints and returns them.

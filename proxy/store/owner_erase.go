@@ -17,7 +17,7 @@ func (s *Owners) EraseThread(ctx context.Context, id string) error {
 // eraseThreadTraces removes the rows of a thread in tables without a cascading reference to it: webhooks and
 // idempotency keys.
 func eraseThreadTraces(t *sqldb.Tx, thread int64) error {
-	return putAll(t, []string{
+	return tables.PutAll(t, []string{
 		`DELETE FROM outbox WHERE tenant = (SELECT tenant FROM threads WHERE id = $1) AND run_id IN (SELECT run_id FROM runs WHERE thread = $1)`,
 		`DELETE FROM idempotency WHERE tenant = (SELECT tenant FROM threads WHERE id = $1) AND (made_id IN (SELECT thread_id FROM threads WHERE id = $1
  UNION SELECT run_id FROM runs WHERE thread = $1 UNION SELECT task_id FROM tasks WHERE thread = $1 UNION SELECT cron_id FROM crons WHERE thread = $1)
@@ -28,7 +28,7 @@ func eraseThreadTraces(t *sqldb.Tx, thread int64) error {
 // EraseTraces removes the webhooks and idempotency keys of a run, a cron or an assistant.
 func (s *Owners) EraseTraces(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		return putAll(t, []string{
+		return tables.PutAll(t, []string{
 			`DELETE FROM outbox WHERE tenant = $1 AND run_id = $2`,
 			`DELETE FROM idempotency WHERE tenant = $1 AND made_id = $2`,
 		}, tables.TenantOf(ctx), id)
@@ -54,13 +54,13 @@ func eraseTask(t *sqldb.Tx, tenant, id string) (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := putAll(t, []string{
+	if err := tables.PutAll(t, []string{
 		`DELETE FROM links WHERE task_id = $2 AND thread IN (SELECT thread FROM tasks WHERE tenant = $1 AND task_id = $2)`,
 		`DELETE FROM idempotency WHERE tenant = $1 AND (made_id = $2 OR substr(route, length(route) - 35) = $2)`,
 	}, tenant, id); err != nil {
 		return false, err
 	}
-	return true, putAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM hooks WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
+	return true, tables.PutAll(t, []string{`DELETE FROM requests WHERE task = $1`, `DELETE FROM hooks WHERE task = $1`, `DELETE FROM tasks WHERE id = $1`}, key)
 }
 
 // EraseRest removes those webhooks and idempotency keys of an owner that remain after everything to which they refer
@@ -92,14 +92,4 @@ func (s *Owners) EraseCounts(ctx context.Context, key string) error {
 		}
 		return nil
 	})
-}
-
-// putAll runs statements with the same parameters.
-func putAll(t *sqldb.Tx, texts []string, args ...any) error {
-	for _, text := range texts {
-		if err := t.Put(text, args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -365,7 +365,7 @@ func (x *createRunTx) logFirst() (err error) {
 	}
 	var from threadHead
 	if x.fresh {
-		from, err = batch.startThread(x.Tx)
+		err = batch.startThread(x.Tx)
 	} else if len(batch.events) > 0 {
 		from, _, err = batch.takeNumbers(x.Tx, advanceFree)
 	}

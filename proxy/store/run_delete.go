@@ -33,7 +33,7 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := tables.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := tables.PutAll(t, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}, row.key); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -62,10 +62,8 @@ func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
 			`UPDATE events SET run = ` + ofDeleted + ` WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	}
-	for _, text := range parts {
-		if _, err := t.Exec(text, span...); err != nil {
-			return err
-		}
+	if err := tables.PutAll(t, parts, span...); err != nil {
+		return err
 	}
 	if err := withdrawQuestions(t, row); err != nil {
 		return err
@@ -156,9 +154,9 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}
-	return tables.DeleteAll(t, task, []string{
+	return tables.PutAll(t, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM hooks WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
-	})
+	}, task)
 }

@@ -36,30 +36,17 @@ func displacing(newer mapping.Run, starts bool) string {
 // Displaced lists the runs with a stop note, including ended runs that are to be rolled back. It covers all tenants.
 func (s *Runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
+		return t.Each(`SELECT r.stop, `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
-			err := row.scan(scan)
-			list = append(list, Displaced{Run: row.Run})
+			var stop string
+			err := row.scan(func(to ...any) error { return scan(append(sqldb.Out{&stop}, to...)...) })
+			d := Displaced{Run: row.Run, RollBack: strings.HasPrefix(stop, rollBack)}
+			_, d.Newer, _ = strings.Cut(stop, " ")
+			list = append(list, d)
 			return err
 		})
 	})
-	for i := range list {
-		if err == nil {
-			err = s.readStop(ctx, &list[i])
-		}
-	}
 	return list, err
-}
-
-// readStop reads the stop note of a displaced run.
-func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
-	return s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		var stop string
-		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, sqldb.In{d.ID}, sqldb.Out{&stop})
-		d.RollBack = strings.HasPrefix(stop, rollBack)
-		_, d.Newer, _ = strings.Cut(stop, " ")
-		return ifAny(err)
-	})
 }
 
 // release lets the run start that waited for the removal of another, unless it also waits for further removals.

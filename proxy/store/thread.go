@@ -65,11 +65,10 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		}
 	}
 	batch := eventBatch{thread: row.key, events: n.Events}
-	from, err := batch.startThread(t)
-	if err != nil {
+	if err := batch.startThread(t); err != nil {
 		return mapping.Thread{}, false, err
 	}
-	if _, err = batch.write(t, from); err != nil {
+	if _, err := batch.write(t, threadHead{}); err != nil {
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()

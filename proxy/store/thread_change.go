@@ -78,15 +78,13 @@ func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey
 }
 
 func (s *base) copyHistory(t *sqldb.Tx, from, to int64) error {
-	for _, text := range []string{
+	if err := tables.PutAll(t, []string{
 		`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base)
  SELECT $2, seq, head, prev_head, line, base, prev_base FROM thread_seq WHERE thread = $1`,
 		`INSERT INTO events (thread, seq, run, kind, at_us, line, checkpoint, base, head, data, snapshot)
  SELECT $2, seq, NULL, kind, at_us, line, checkpoint, base, head, data, snapshot FROM events WHERE thread = $1 AND line IS NOT NULL ORDER BY seq`,
-	} {
-		if _, err := t.Exec(text, from, to); err != nil {
-			return err
-		}
+	}, from, to); err != nil {
+		return err
 	}
 	if err := resealCopied(t, from, to); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	if err := s.forgetRuns(t, row.key); err != nil {
 		return err
 	}
-	return tables.DeleteAll(t, row.key, threadParts)
+	return tables.PutAll(t, threadParts, row.key)
 }
 
 // threadParts removes everything that belongs to a thread, children first. Rows of the outbox remain, since they

@@ -143,12 +143,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	if err := s.holdings(t, keys, gone, at); err != nil {
 		return nil, err
 	}
-	for _, text := range manyParts {
-		if err := t.Put(text, keys...); err != nil {
-			return nil, err
-		}
-	}
-	return gone, nil
+	return gone, tables.PutAll(t, manyParts, keys...)
 }
 
 // manyParts is like threadParts, for deletedAtOnce threads.

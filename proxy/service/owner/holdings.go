@@ -49,17 +49,26 @@ func eachThread(ctx context.Context, list *store.Owners, owner string, do func(i
 
 // each calls do for each id in a list that is read page by page.
 func each(read func(behind string) ([]string, error), do func(id string) error) error {
+	return eachOf(read, func(id string) string { return id }, do)
+}
+
+// eachGuest is like each, for guests.
+func eachGuest(read func(behind string) ([]store.Guest, error), do func(store.Guest) error) error {
+	return eachOf(read, func(g store.Guest) string { return g.ID }, do)
+}
+
+func eachOf[T any](read func(behind string) ([]T, error), idOf func(T) string, do func(T) error) error {
 	for behind := ""; ; {
 		list, err := read(behind)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		for _, id := range list {
-			if err := do(id); err != nil {
+		for _, one := range list {
+			if err := do(one); err != nil {
 				return err
 			}
 		}
-		behind = list[len(list)-1]
+		behind = idOf(list[len(list)-1])
 	}
 }
 
@@ -84,7 +93,7 @@ func (o *Owners) countCopies(ctx context.Context, held *adapter.Held, thread str
 
 // unlessGone returns nil for a NotFound error.
 func unlessGone(err error) error {
-	if notFound(err) {
+	if err != nil && mapping.Classify(err).Class == mapping.NotFound {
 		return nil
 	}
 	return err
@@ -112,20 +121,3 @@ func (o *Owners) guestThreads(ctx context.Context, held *adapter.Held) error {
 	}
 	return nil
 }
-
-func eachGuest(read func(behind string) ([]store.Guest, error), do func(store.Guest) error) error {
-	for behind := ""; ; {
-		list, err := read(behind)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		for _, g := range list {
-			if err := do(g); err != nil {
-				return err
-			}
-		}
-		behind = list[len(list)-1].ID
-	}
-}
-
-func notFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }

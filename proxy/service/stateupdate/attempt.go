@@ -73,7 +73,7 @@ func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.Inne
 		return nil, mapping.Errorf(mapping.Conflict, mapping.CodeUpstreamLost,
 			"No agent has the newest state of thread %s, so no graph within an agent's graph can be changed. Start a run on the thread, which gives the agent its state.", threadID)
 	}
-	made, err = r.UpdateInner(under, adapter.Copy{Link: link, ThreadID: threadID, Agent: link.Agent, AssistantID: mapping.AssistantID(link.Agent)}, at, asked)
+	made, err = r.UpdateInner(under, copyAt(link, threadID), at, asked)
 	if err != nil && under.Err() != nil {
 		err = errUpdateLost(threadID)
 	}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func (in *importer) header() error {
 	return nil
 }
 
-// prepare refuses a database that is in use, and empties the tables that a bridge fills itself.
+// prepare refuses a database that is in use or contains data, and empties the tables that a bridge fills itself.
 func (in *importer) prepare() error {
 	if err := in.tx.Alone(names()); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (in *importer) prepare() error {
 		return err
 	}
 	for i := range tables {
-		if err := in.refuseRows(&tables[i]); err != nil {
+		if err := in.prepareTable(&tables[i]); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,8 @@ func (in *importer) refuseBridges() error {
 	return nil
 }
 
-func (in *importer) refuseRows(t *table) error {
+// prepareTable empties a table that a bridge fills itself, and refuses rows in any other.
+func (in *importer) prepareTable(t *table) error {
 	if t.own {
 		text := `DELETE FROM ` + t.name
 		if t.only != "" {
@@ -178,7 +180,7 @@ func (in *importer) add(t *table, args []any, size int) error {
 }
 
 // finish compares the number of rows, and moves key sequences past the imported keys.
-func (in *importer) finish(said map[string]rawValue) error {
+func (in *importer) finish(said map[string]json.RawMessage) error {
 	if want := string(said["rows"]); want != fmt.Sprint(in.rows) {
 		return fmt.Errorf("according to the last line there are %s rows before it, but there are %d: the export is incomplete", want, in.rows)
 	}

@@ -9,8 +9,6 @@ import (
 	"io"
 )
 
-type rawValue = json.RawMessage
-
 // lineMost limits a line, and thereby the memory of an import. The largest rows are states and items, which limits.body
 // and limits.event keep far smaller.
 const lineMost = 1 << 30
@@ -80,8 +78,8 @@ func headerOf(line []byte) (header, error) {
 }
 
 // rowOf parses a line into the name of a table and the members of its row.
-func rowOf(line []byte) (name string, row map[string]rawValue, err error) {
-	var whole map[string]map[string]rawValue
+func rowOf(line []byte) (name string, row map[string]json.RawMessage, err error) {
+	var whole map[string]map[string]json.RawMessage
 	if err := json.Unmarshal(line, &whole); err != nil {
 		return "", nil, fmt.Errorf("it is not a row: %w", err)
 	}

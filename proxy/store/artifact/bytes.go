@@ -264,16 +264,11 @@ const sweepAge = 24 * time.Hour
 // Sweep removes what interrupted uploads and runs have left behind.
 func Sweep(t *sqldb.Tx) error {
 	old := t.Horizon - sweepAge.Microseconds()
-	for _, text := range []string{
+	return tables.PutAll(t, []string{
 		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
 		`DELETE FROM chunks WHERE blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
 		`DELETE FROM blobs WHERE loose = 1 AND created_us < $1`,
-	} {
-		if _, err := t.Exec(text, old); err != nil {
-			return err
-		}
-	}
-	return nil
+	}, old)
 }
 
 // Copy gives a copied thread the same files with the same ids. The threads share the bytes, which remain until no

@@ -103,7 +103,12 @@ func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.A
 
 // known returns a row of a path, whether visible, staged or replaced. All of them have the path's id.
 func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
-	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
+	return findArtifact(t, `a.thread = $1 AND a.path = $2 ORDER BY a.staged, a.id`, thread, path)
+}
+
+// findArtifact is like readArtifact, but reports whether there is such a row.
+func findArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, there bool, err error) {
+	row, err = readArtifact(t, where, args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false, nil
 	}
@@ -165,11 +170,7 @@ func show(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact) error {
 }
 
 func visibleAt(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
-	row, err := readArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
-	if errors.Is(err, sql.ErrNoRows) {
-		return row, false, nil
-	}
-	return row, err == nil, err
+	return findArtifact(t, `a.thread = $1 AND a.path = $2 AND a.staged = 0`, thread, path)
 }
 
 func dropPath(t *sqldb.Tx, thread, run int64, path string) error {
@@ -191,11 +192,11 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 // first, so that if two threads drop the bytes at once, the second one sees that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
-	return tables.DeleteAll(t, blob, []string{
+	return tables.PutAll(t, []string{
 		`UPDATE blobs SET loose = loose WHERE id = $1`,
 		`DELETE FROM chunks WHERE blob = $1` + unused,
 		`DELETE FROM blobs WHERE id = $1` + unused,
-	})
+	}, blob)
 }
 
 // Changes lists the changes of a thread's files that belong to events.

@@ -32,7 +32,11 @@ func giveWay(t *sqldb.Tx, thread int64, old artifactRow, run int64) error {
 
 // dropVersions removes all versions of a path.
 func dropVersions(t *sqldb.Tx, thread int64, path string) error {
-	list, err := readVersions(t, `thread = $1 AND path = $2`, thread, path)
+	return dropMatching(t, `thread = $1 AND path = $2`, thread, path)
+}
+
+func dropMatching(t *sqldb.Tx, where string, args ...any) error {
+	list, err := readVersions(t, where, args...)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)
 	}
@@ -124,11 +128,7 @@ func changes(list []version) (done []change) {
 
 // KeepOfRun keeps the changes of a run when the run is deleted, because later changes depend on them.
 func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
-	list, err := readVersions(t, `thread = $1 AND until_run = $2`, thread, run)
-	for i := 0; i < len(list) && err == nil; i++ {
-		err = dropArtifact(t, list[i].key, list[i].blob)
-	}
-	if err != nil {
+	if err := dropMatching(t, `thread = $1 AND until_run = $2`, thread, run); err != nil {
 		return err
 	}
 	return t.Put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
@@ -137,9 +137,5 @@ func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
 // ForgetVersions drops versions replaced by runs that ended at before or earlier, as their checkpoints are dropped,
 // too. It also drops what such runs wrote on lines that the thread has left.
 func ForgetVersions(t *sqldb.Tx, thread, before int64) error {
-	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
-	for i := 0; i < len(list) && err == nil; i++ {
-		err = dropArtifact(t, list[i].key, list[i].blob)
-	}
-	return err
+	return dropMatching(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 }

@@ -136,11 +136,7 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 // count adds the written item to the quotas, with all of its bytes. The bytes of a replaced value are subtracted when
 // the quota is recounted.
 func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh bool) error {
-	var one int64
-	if fresh {
-		one = 1
-	}
-	return errors.Join(s.quotas.Added(t, tables.QuotaItems, who.Tenant, who.ID, one), s.quotas.Added(t, tables.QuotaDisk, who.Tenant, who.ID, int64(len(it.Value))))
+	return errors.Join(s.quotas.Added(t, tables.QuotaItems, who.Tenant, who.ID, sqldb.Number(fresh)), s.quotas.Added(t, tables.QuotaDisk, who.Tenant, who.ID, int64(len(it.Value))))
 }
 
 const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`

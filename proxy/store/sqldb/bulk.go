@@ -16,7 +16,7 @@ func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.on.classify(d.on.bulk(ctx, d.sealing(do))), d.Close())
+	return errors.Join(d.on.classify(d.on.bulk(ctx, d.given(do))), d.Close())
 }
 
 // Look runs do on one consistent view of the database at dsn, without a time limit. Other processes may be using the

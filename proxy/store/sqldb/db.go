@@ -96,9 +96,6 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, err
 	return d, nil
 }
 
-// sealing wraps an operation to give it the keys.
-func (d *DB) sealing(do func(*Tx) error) func(*Tx) error { return d.given(do) }
-
 func isServer(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
@@ -140,27 +137,27 @@ func (o Options) clock(patience time.Duration) *clock.Clock {
 // Write runs do as one operation and returns when it is durable. do may be called again if its work was lost, so it
 // must rebuild its results on each call.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
-	return d.answered(d.wrote(d.on.write(ctx, false, d.sealing(do))))
+	return d.answered(d.wrote(d.on.write(ctx, false, d.given(do))))
 }
 
 // WriteRelaxed is like Write, for data that may be lost if the machine crashes, but not if only the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
-	return d.answered(d.wrote(d.on.write(ctx, true, d.sealing(do))))
+	return d.answered(d.wrote(d.on.write(ctx, true, d.given(do))))
 }
 
 // Read runs do on one consistent view.
 func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
-	return d.answered(d.on.classify(d.on.read(ctx, d.sealing(do))))
+	return d.answered(d.on.classify(d.on.read(ctx, d.given(do))))
 }
 
 // ReadOne is like Read, for a single statement, which is consistent by itself.
 func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
-	return d.answered(d.on.classify(d.on.readOne(ctx, d.sealing(do))))
+	return d.answered(d.on.classify(d.on.readOne(ctx, d.given(do))))
 }
 
 // ReadBlob is like ReadOne, for a chunk of a file, which is large and unlikely to be read again soon.
 func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
-	return d.answered(d.on.classify(d.on.readBlob(ctx, d.sealing(do))))
+	return d.answered(d.on.classify(d.on.readBlob(ctx, d.given(do))))
 }
 
 func (d *DB) answered(err error) error {

@@ -223,7 +223,7 @@ func unreadable(path string, err error) error {
 	if code := codeOf(err); code == sqliteShmSize || code&0xff == sqliteFull {
 		return caused(err, mapping.StorageFull, CodeStorageFull, "database "+path+": its disk is full, and there is no room for the files next to it that SQLite needs to read it. Nothing is lost; free some space and start again")
 	}
-	return caused(err, "unavailable", CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may recover the remaining data")
+	return caused(err, mapping.Unavailable, CodeUnavailable, "database "+path+": it cannot be read and is probably damaged. Restore a backup; \"sqlite3 "+path+" .recover\" may recover the remaining data")
 }
 
 func exists(path string) bool {

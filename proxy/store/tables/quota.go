@@ -24,7 +24,7 @@ const (
 
 // Quota limits the number of objects or bytes that a key or a tenant may keep.
 type Quota struct {
-	Of, Name string // OfKey or OfTenant, and its name
+	Of, Name string // QuotaOfKey or QuotaOfTenant, and its name
 	Most     int64
 	Place    string // where it is configured
 }

@@ -1,6 +1,10 @@
 package tables
 
-import "github.com/apbridge/apbridge/proxy/store/sqldb"
+import (
+	"strings"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
 
 // quotaCounts selects the rows of each limit, up to $2 of them. If a key is given, owner is $3.
 var quotaCounts = map[string][]string{
@@ -25,7 +29,7 @@ func Usage(t *sqldb.Tx, limit, of, tenant, name string, most int64) (total int64
 	}
 	for _, text := range quotaCounts[limit] {
 		var n int64
-		if err := t.Get(withOwner(text, narrow), args, []any{&n}); err != nil {
+		if err := t.Get(strings.Replace(text, "{of}", narrow, 1), args, []any{&n}); err != nil {
 			return 0, err
 		}
 		total += n

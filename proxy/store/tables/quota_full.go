@@ -1,12 +1,9 @@
 package tables
 
 import (
-	"strings"
 	"sync"
 	"time"
 )
-
-func withOwner(text, narrow string) string { return strings.Replace(text, "{of}", narrow, 1) }
 
 // longCount is the longest count that is repeated at every refusal. Tests change it.
 var longCount = 5 * time.Millisecond

@@ -21,10 +21,10 @@ func LockThread(t *sqldb.Tx, thread int64) error {
 	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
 }
 
-// DeleteAll executes statements that each delete the rows belonging to one row, by the key of that row.
-func DeleteAll(t *sqldb.Tx, key int64, parts []string) error {
-	for _, text := range parts {
-		if err := t.Put(text, key); err != nil {
+// PutAll runs statements with the same parameters.
+func PutAll(t *sqldb.Tx, texts []string, args ...any) error {
+	for _, text := range texts {
+		if err := t.Put(text, args...); err != nil {
 			return err
 		}
 	}

@@ -104,14 +104,14 @@ func (d Dialect) failures(w *strings.Builder) {
 }
 
 func (d Dialect) skips(w *strings.Builder) {
-	any := false
+	skipped := false
 	for _, c := range d.Results {
 		if c.Status == check.Skipped {
 			fmt.Fprintf(w, "skipped %s: %s\n", c.ID, c.Reason)
-			any = true
+			skipped = true
 		}
 	}
-	if any {
+	if skipped {
 		fmt.Fprintln(w)
 	}
 }

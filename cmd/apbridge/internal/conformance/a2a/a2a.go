@@ -60,12 +60,12 @@ type card struct {
 func readCard(t *check.Talk) (c card) {
 	c.Answer = t.Get(cardPath).Is(http.StatusOK)
 	for _, each := range c.List("supportedInterfaces") {
-		version := text(each, "protocolVersion")
-		path, here := t.PathOf(text(each, "url"))
+		version := check.TextAt(each, "protocolVersion")
+		path, here := t.PathOf(check.TextAt(each, "url"))
 		if !here || version != "1.0" && !strings.HasPrefix(version, "1.0.") {
 			continue
 		}
-		switch binding := text(each, "protocolBinding"); {
+		switch binding := check.TextAt(each, "protocolBinding"); {
 		case binding == "JSONRPC" && c.rpc == nil:
 			c.rpc = &path
 		case binding == "HTTP+JSON" && c.http == nil:
@@ -77,11 +77,6 @@ func readCard(t *check.Talk) (c card) {
 	c.push = c.At("capabilities.pushNotifications") == true
 	c.extended = c.At("capabilities.extendedAgentCard") == true
 	return c
-}
-
-func text(v any, path string) string {
-	s, _ := check.At(v, path).(string)
-	return s
 }
 
 func (s *suite) aCard(t *check.Talk) card { return s.card.Need(t, "agent card", readCard) }
@@ -145,8 +140,8 @@ func (o outcome) errorCode() int {
 // reasonOf returns the reason of the ErrorInfo among the details of an error.
 func reasonOf(details []any) string {
 	for _, each := range details {
-		if strings.HasSuffix(text(each, "@type"), "google.rpc.ErrorInfo") {
-			return text(each, "reason")
+		if strings.HasSuffix(check.TextAt(each, "@type"), "google.rpc.ErrorInfo") {
+			return check.TextAt(each, "reason")
 		}
 	}
 	return ""

@@ -16,7 +16,7 @@ func (s *suite) cardChecks() []check.Check {
 		{ID: "a2a.card.urls", Level: check.Must, Says: "The URLs of the card's interfaces are absolute.", Cites: doc.At("4.4.6"),
 			Run: func(t *check.Talk) {
 				for _, each := range s.aCard(t).In(t).List("supportedInterfaces") {
-					if url := text(each, "url"); !strings.Contains(url, "://") && text(each, "protocolBinding") != "GRPC" {
+					if url := check.TextAt(each, "url"); !strings.Contains(url, "://") && check.TextAt(each, "protocolBinding") != "GRPC" {
 						t.Fail("the URL %.60q is not absolute", url)
 					}
 				}

@@ -49,9 +49,7 @@ func (s *suite) streamChecks() []check.Check {
 		{ID: "a2a.stream.schema", Level: check.Must, Says: "Each event has exactly one task, message or update.", Cites: doc.At("3.2.3"),
 			Run: func(t *check.Talk) {
 				for _, each := range s.aStream(t).updates() {
-					if wrong := update(each, "the event"); !t.Over() && wrong != "" {
-						t.Fail("%s", wrong)
-					}
+					t.Fits(update, each, "the event")
 				}
 			}},
 		{ID: "a2a.stream.first", Level: check.Must, Says: "A stream begins with a task or is one message.", Cites: doc.At("3.1.2"),
@@ -69,7 +67,7 @@ func (s *suite) streamChecks() []check.Check {
 				state := ""
 				for _, each := range s.aStream(t).updates() {
 					for _, path := range []string{"task.status.state", "statusUpdate.status.state"} {
-						if now := text(each, path); now != "" {
+						if now := check.TextAt(each, path); now != "" {
 							state = now
 						}
 					}
@@ -119,9 +117,7 @@ func (s *suite) create(t *check.Talk) push {
 		t.Skip("the card does not announce push notifications")
 	}
 	o := s.succeeds(t, "CreateTaskPushNotificationConfig", members{"taskId": id, "id": "check", "url": hook, "token": "a secret"})
-	if wrong := pushShape(o.at(""), "the configuration"); !t.Over() && wrong != "" {
-		t.Fail("%s", wrong)
-	}
+	t.Fits(pushShape, o.at(""), "the configuration")
 	return push{id, o.text("id")}
 }
 

@@ -53,9 +53,7 @@ func (s *suite) sendChecks() []check.Check {
 			}},
 		{ID: "a2a.send.schema", Level: check.Must, Says: "The task has all required members.", Cites: doc.At("4.1.1"),
 			Run: func(t *check.Talk) {
-				if wrong := taskShape(s.aTask(t).at("task"), "task"); !t.Over() && wrong != "" {
-					t.Fail("%s", wrong)
-				}
+				t.Fits(taskShape, s.aTask(t).at("task"), "task")
 			}},
 		{ID: "a2a.send.context", Level: check.Must, Says: "A new task has a contextId.", Cites: doc.At("3.4.1"),
 			Run: func(t *check.Talk) {
@@ -137,9 +135,7 @@ func (s *suite) readChecks() []check.Check {
 				shape := check.Object(check.Members{
 					"tasks": check.List(taskShape), "nextPageToken": check.Text, "pageSize": check.Integer, "totalSize": check.Integer,
 				}, nil)
-				if wrong := shape(o.at(""), "the list"); !t.Over() && wrong != "" {
-					t.Fail("%s", wrong)
-				}
+				t.Fits(shape, o.at(""), "the list")
 				if list, _ := o.at("tasks").([]any); !t.Over() && !check.Holds(list, "id", id) {
 					t.Fail("the task is not in the list of its context")
 				}

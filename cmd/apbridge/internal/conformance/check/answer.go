@@ -63,13 +63,7 @@ func (a Answer) Typed(media string) Answer {
 
 // Fits fails the check unless the body is JSON of the shape.
 func (a Answer) Fits(s Shape) Answer {
-	v := a.Value()
-	if a.talk.Over() {
-		return a
-	}
-	if wrong := s(v, ""); wrong != "" {
-		a.talk.Fail("%s", printable(wrong))
-	}
+	a.talk.Fits(s, a.Value(), "")
 	return a
 }
 
@@ -93,8 +87,7 @@ func (a Answer) At(path string) any { return At(a.Value(), path) }
 
 // Text is At for a string. It returns "" for anything else.
 func (a Answer) Text(path string) string {
-	s, _ := a.At(path).(string)
-	return s
+	return TextAt(a.Value(), path)
 }
 
 // ID is Text, but fails the check if the string is missing.
@@ -122,6 +115,12 @@ func At(v any, path string) any {
 		v = o[name]
 	}
 	return v
+}
+
+// TextAt is At for a string. It returns "" for anything else.
+func TextAt(v any, path string) string {
+	s, _ := At(v, path).(string)
+	return s
 }
 
 // Holds reports whether an object in the list has a member with this text.

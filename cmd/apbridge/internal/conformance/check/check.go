@@ -1,6 +1,6 @@
 // Package check provides the building blocks of conformance checks: rules, requests to the checked server, shapes of
-// responses, and results. Packages taskstep and threadrun use it to define their checks, and package conformance runs
-// them. Start reading at Check and Talk.
+// responses, and results. Packages a2a, taskstep and threadrun use it to define their checks, and package conformance
+// runs them. Start reading at Check and Talk.
 //
 // A check sends requests only to the given server and follows no redirects. Objects that it creates are deleted at the
 // end if the dialect has a request for that.

@@ -55,7 +55,7 @@ type created struct {
 func (s *Server) Talk(ctx context.Context) *Talk {
 	if s.client == nil {
 		s.client = &http.Client{
-			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: 0, DisableCompression: true},
+			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}

@@ -58,7 +58,7 @@ func (t *Talk) Opened(r Request) Answer {
 
 func (t *Talk) read(res *http.Response, s *Stream, enough func(Event) bool) {
 	body := &tailReader{from: io.LimitReader(res.Body, maxBody)}
-	defer func() { t.last.came = described(res, body.tail()) }()
+	defer func() { t.last.came = described(res, body.last) }()
 	events := sse.NewReader(body, maxBody)
 	for {
 		e, err := events.Next()
@@ -66,7 +66,7 @@ func (t *Talk) read(res *http.Response, s *Stream, enough func(Event) bool) {
 			s.Ended = true
 			return
 		}
-		t.last.came = described(res, body.tail())
+		t.last.came = described(res, body.last)
 		switch {
 		case err != nil && body.total >= maxBody:
 			t.Fail("the stream has more than %d MiB", maxBody>>20)
@@ -109,8 +109,6 @@ func (s *tailReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-func (s *tailReader) tail() []byte { return s.last }
 
 // Names returns the names of the events in their order.
 func (s Stream) Names() (names []string) {

@@ -74,6 +74,16 @@ func (t *Talk) Skip(format string, args ...any) {
 	}
 }
 
+// Fits fails the check unless a value has the shape. at names the value.
+func (t *Talk) Fits(s Shape, v any, at string) {
+	if t.Over() {
+		return
+	}
+	if wrong := s(v, at); wrong != "" {
+		t.Fail("%s", printable(wrong))
+	}
+}
+
 // Remove makes Server.Clean send a request that deletes an object.
 func (t *Talk) Remove(what string, r Request) {
 	if !t.Over() {

@@ -111,7 +111,7 @@ func (s *v1Suite) madeFiles(t *check.Talk) {
 	for _, a := range d.steps {
 		for _, file := range a.In(t).List("artifacts") {
 			found++
-			t.Get(tasks + "/" + d.task + "/artifacts/" + text(file, "artifact_id")).Is(http.StatusOK)
+			t.Get(tasks + "/" + d.task + "/artifacts/" + check.TextAt(file, "artifact_id")).Is(http.StatusOK)
 		}
 	}
 	if found == 0 {

@@ -117,7 +117,7 @@ func (s *v1Suite) listSteps(t *check.Talk) check.Answer {
 	if t.Over() {
 		return a
 	}
-	if first := text(d.steps[0].Value(), "step_id"); !check.Holds(a.List("steps"), "step_id", first) {
+	if first := check.TextAt(d.steps[0].Value(), "step_id"); !check.Holds(a.List("steps"), "step_id", first) {
 		t.Fail("the first step, %q, is not in the list", first)
 	}
 	return a

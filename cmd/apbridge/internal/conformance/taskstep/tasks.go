@@ -48,14 +48,10 @@ func (s *v1Suite) taskChecks() []check.Check {
 	}
 }
 
-func (s *v1Suite) twoTasks(t *check.Talk) {
-	s.aTask(t)
-	s.second.Need(t, "second task", s.make)
-}
-
 // pages returns the first two pages of one task each. It skips the check if other clients have created tasks since.
 func (s *v1Suite) pages(t *check.Talk) []check.Answer {
-	s.twoTasks(t)
+	s.aTask(t)
+	s.second.Need(t, "second task", s.make)
 	var list []check.Answer
 	for _, query := range []string{"?page_size=1&current_page=1", "?page_size=1&current_page=2", "?page_size=1&current_page=1"} {
 		list = append(list, t.Get(tasks+query).Is(http.StatusOK).Fits(page("tasks", named("task_id"))))
@@ -105,7 +101,7 @@ func (s *v1Suite) pageChecks() []check.Check {
 				if list[1].At("pagination.current_page") != 2.0 {
 					t.Fail("current_page=2: pagination.current_page is %v", list[1].At("pagination.current_page"))
 				}
-				if next := list[1].List("tasks"); len(next) != 1 || check.Holds(list[0].List("tasks"), "task_id", text(next[0], "task_id")) {
+				if next := list[1].List("tasks"); len(next) != 1 || check.Holds(list[0].List("tasks"), "task_id", check.TextAt(next[0], "task_id")) {
 					t.Fail("current_page=2: the tasks are those of page 1")
 				}
 			}},
@@ -132,11 +128,6 @@ func (s *v1Suite) pageChecks() []check.Check {
 		{ID: "v1.task.list.zero", Level: check.Should, Says: "A page_size of 0 is refused.", Cites: v1Doc.At("GET " + tasks + ", parameter page_size, minimum"),
 			Run: func(t *check.Talk) { t.Get(tasks + "?page_size=0").Refused() }},
 	}
-}
-
-func text(v any, path string) string {
-	s, _ := check.At(v, path).(string)
-	return s
 }
 
 // invalidChecks come last: an invalid object that a server accepts stays in its lists.

@@ -46,7 +46,7 @@ func (s *topicsSuite) make(t *check.Talk) check.Answer {
 
 // aTopic returns the id of a topic.
 func (s *topicsSuite) aTopic(t *check.Talk) string {
-	id, _ := check.At(s.topic.Need(t, "topic", s.make).Value(), "topic_id").(string)
+	id := check.TextAt(s.topic.Need(t, "topic", s.make).Value(), "topic_id")
 	if id == "" {
 		t.Skip("the new topic has no topic_id, so requests cannot refer to it")
 	}
@@ -84,7 +84,7 @@ func (s *topicsSuite) say(t *check.Talk) check.Answer {
 // anInteraction returns an interaction and its path.
 func (s *topicsSuite) anInteraction(t *check.Talk) (check.Answer, string) {
 	a := s.interaction.Need(t, "interaction", s.say).In(t)
-	id, _ := check.At(a.Value(), "interaction_id").(string)
+	id := check.TextAt(a.Value(), "interaction_id")
 	if id == "" {
 		t.Skip("the new interaction has no interaction_id, so requests cannot refer to it")
 	}

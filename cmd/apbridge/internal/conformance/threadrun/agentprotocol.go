@@ -75,8 +75,6 @@ var (
 	apError = check.Object(nil, check.Members{"code": check.Text, "message": check.Text, "metadata": check.AnObject})
 )
 
-func newID() string { return uuid.NewString() }
-
 func (s *agentProtocol) list(t *check.Talk) check.Answer {
 	return t.Post("/agents/search", map[string]any{}).Is(http.StatusOK).Fits(check.List(apAgent))
 }
@@ -137,7 +135,7 @@ func (s *agentProtocol) agentChecks() []check.Check {
 				}
 			}},
 		{ID: "agentprotocol.agents.get.unknown", Level: check.Must, Says: "Fetching an unknown agent returns 404.", Cites: agentProtocolDoc.At("get_agent, 404; schema ErrorResponse"),
-			Run: func(t *check.Talk) { t.Get("/agents/" + newID()).Is(http.StatusNotFound).Fits(apError) }},
+			Run: func(t *check.Talk) { t.Get("/agents/" + uuid.NewString()).Is(http.StatusNotFound).Fits(apError) }},
 		{ID: "agentprotocol.agents.schemas", Level: check.Must, Says: "An agent returns the schemas of its input and output.", Cites: agentProtocolDoc.At("get_agent_schemas, 200; schema AgentSchema"),
 			Run: func(t *check.Talk) {
 				t.Get("/agents/" + first(t) + "/schemas").Is(http.StatusOK).

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
+	"github.com/google/uuid"
 )
 
 // wait creates a run whose thread is kept until the end of all checks.
@@ -69,13 +70,13 @@ func (s *agentProtocol) runChecks() []check.Check {
 		{ID: "agentprotocol.runs.agent.unknown", Level: check.Must, Says: "Creating a run of an unknown agent returns 404.", Cites: agentProtocolDoc.At("create_and_wait_run, 404"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
-				t.Post("/runs/wait", map[string]any{"agent_id": newID(), "input": map[string]any{}}).Is(http.StatusNotFound)
+				t.Post("/runs/wait", map[string]any{"agent_id": uuid.NewString(), "input": map[string]any{}}).Is(http.StatusNotFound)
 			}},
 		{ID: "agentprotocol.runs.thread.unknown", Level: check.Must, Says: "Creating a run on an unknown thread returns 404.", Cites: agentProtocolDoc.At("create_and_wait_run, 404; schema RunCreate, if_not_exists, default reject"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				body := s.input(t)
-				body["thread_id"] = newID()
+				body["thread_id"] = uuid.NewString()
 				t.Post("/runs/wait", body).Is(http.StatusNotFound)
 			}},
 		{ID: "agentprotocol.runs.invalid", Level: check.Must, Says: "Creating a run whose agent_id is a number returns 422.", Cites: agentProtocolDoc.At("create_and_wait_run, 422; schema RunCreate, agent_id"),
@@ -101,7 +102,7 @@ func (s *agentProtocol) backgroundChecks() []check.Check {
 		{ID: "agentprotocol.runs.get.unknown", Level: check.Must, Says: "Fetching an unknown run returns 404.", Cites: agentProtocolDoc.At("get_run, 404; schema ErrorResponse"),
 			Run: func(t *check.Talk) {
 				s.aBackground(t)
-				t.Get("/runs/" + newID()).Is(http.StatusNotFound).Fits(apError)
+				t.Get("/runs/" + uuid.NewString()).Is(http.StatusNotFound).Fits(apError)
 			}},
 		{ID: "agentprotocol.runs.search", Level: check.Must, Says: "Runs can be searched by metadata.", Cites: agentProtocolDoc.At("search_runs, 200; schema RunSearchRequest, metadata"),
 			Run: func(t *check.Talk) {

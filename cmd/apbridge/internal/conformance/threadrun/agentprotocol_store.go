@@ -1,6 +1,7 @@
 package threadrun
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -16,9 +17,7 @@ type apItemRef struct {
 
 func (s apItemRef) named(more map[string]any) map[string]any {
 	body := map[string]any{"namespace": s.namespace, "key": s.key}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	return body
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
+	"github.com/google/uuid"
 )
 
 func (s *agentProtocol) makeThread(t *check.Talk) check.Answer { return makeThread(t, s.key, apThread) }
@@ -30,7 +31,7 @@ func (s *agentProtocol) threadChecks() []check.Check {
 		{ID: "agentprotocol.threads.create.id", Level: check.Must, Says: "A thread can be created with an id chosen by the client.", Cites: agentProtocolDoc.At("schema ThreadCreate, thread_id"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				id := newID()
+				id := uuid.NewString()
 				a := t.Post("/threads", map[string]any{"thread_id": id}).Is(http.StatusOK)
 				removeThread(t, id)
 				if got := a.Text("thread_id"); got != id {
@@ -65,7 +66,7 @@ func (s *agentProtocol) threadChecks() []check.Check {
 		{ID: "agentprotocol.threads.get.unknown", Level: check.Must, Says: "Fetching an unknown thread returns 404.", Cites: agentProtocolDoc.At("get_thread, 404; schema ErrorResponse"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				t.Get("/threads/" + newID()).Is(http.StatusNotFound).Fits(apError)
+				t.Get("/threads/" + uuid.NewString()).Is(http.StatusNotFound).Fits(apError)
 			}},
 		{ID: "agentprotocol.threads.search", Level: check.Must, Says: "Threads can be searched by metadata.", Cites: agentProtocolDoc.At("search_threads, 200; schema ThreadSearchRequest, metadata"),
 			Run: func(t *check.Talk) {
@@ -78,7 +79,7 @@ func (s *agentProtocol) threadChecks() []check.Check {
 		{ID: "agentprotocol.threads.search.other", Level: check.Must, Says: "A search by metadata leaves out threads with other metadata.", Cites: agentProtocolDoc.At("schema ThreadSearchRequest, metadata"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				a := t.Post("/threads/search", map[string]any{"metadata": map[string]any{"checked": newID()}}).Is(http.StatusOK)
+				a := t.Post("/threads/search", map[string]any{"metadata": map[string]any{"checked": uuid.NewString()}}).Is(http.StatusOK)
 				if n := len(a.List("")); n > 0 {
 					t.Fail("%d threads were found by metadata that no thread has", n)
 				}
@@ -101,13 +102,13 @@ func (s *agentProtocol) threadChangeChecks() []check.Check {
 		{ID: "agentprotocol.threads.patch.unknown", Level: check.Must, Says: "Patching an unknown thread returns 404.", Cites: agentProtocolDoc.At("patch_thread, 404"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				t.Put(http.MethodPatch, "/threads/"+newID(), map[string]any{"metadata": map[string]any{}}).Is(http.StatusNotFound)
+				t.Put(http.MethodPatch, "/threads/"+uuid.NewString(), map[string]any{"metadata": map[string]any{}}).Is(http.StatusNotFound)
 			}},
 		{ID: "agentprotocol.threads.history", Level: check.Must, Says: "The history of a thread can be listed.", Cites: agentProtocolDoc.At("get_thread_history, 200; schema ThreadState"), Run: s.history},
 		{ID: "agentprotocol.threads.history.unknown", Level: check.Must, Says: "Listing the history of an unknown thread returns 404.", Cites: agentProtocolDoc.At("get_thread_history, 404"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				t.Get("/threads/" + newID() + "/history").Is(http.StatusNotFound)
+				t.Get("/threads/" + uuid.NewString() + "/history").Is(http.StatusNotFound)
 			}},
 		{ID: "agentprotocol.threads.copy", Level: check.Must, Says: "Copying a thread creates a new one.", Cites: agentProtocolDoc.At("copy_thread, 200; schema Thread"),
 			Run: func(t *check.Talk) {
@@ -122,7 +123,7 @@ func (s *agentProtocol) threadChangeChecks() []check.Check {
 		{ID: "agentprotocol.threads.copy.unknown", Level: check.Must, Says: "Copying an unknown thread returns 404.", Cites: agentProtocolDoc.At("copy_thread, 404"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				t.Send(check.Request{Method: http.MethodPost, Path: "/threads/" + newID() + "/copy"}).Is(http.StatusNotFound)
+				t.Send(check.Request{Method: http.MethodPost, Path: "/threads/" + uuid.NewString() + "/copy"}).Is(http.StatusNotFound)
 			}},
 		{ID: "agentprotocol.threads.delete", Level: check.Must, Says: "Deleting a thread returns 204; afterwards the thread is unknown.", Cites: agentProtocolDoc.At("delete_thread, 204; get_thread, 404"),
 			Run: func(t *check.Talk) {
@@ -152,7 +153,7 @@ func (s *agentProtocol) patchValues(t *check.Talk) {
 
 func (s *agentProtocol) history(t *check.Talk) {
 	run := s.aRun(t)
-	thread, _ := check.At(run.Value(), "run.thread_id").(string)
+	thread := check.TextAt(run.Value(), "run.thread_id")
 	if thread == "" {
 		t.Skip("the run names no thread_id")
 	}

@@ -66,7 +66,7 @@ func (s *langGraph) assistant(t *check.Talk) string {
 		t.Skip("the server lists no assistants, and --agent is not set")
 		return ""
 	}
-	id, _ := check.At(list[0], "assistant_id").(string)
+	id := check.TextAt(list[0], "assistant_id")
 	return id
 }
 
@@ -84,7 +84,7 @@ func (s *langGraph) assistantChecks() []check.Check {
 				t.Get("/assistants/" + s.assistant(t)).Is(http.StatusOK).Fits(lgAssistant)
 			}},
 		{ID: "langgraph.assistants.get.unknown", Level: check.Should, Says: "Fetching an unknown assistant is refused.", Cites: langGraphDoc.At("AssistantsClient.get"),
-			Run: func(t *check.Talk) { s.assistant(t); t.Get("/assistants/" + newID()).Refused() }},
+			Run: func(t *check.Talk) { s.assistant(t); t.Get("/assistants/" + uuid.NewString()).Refused() }},
 		{ID: "langgraph.assistants.schemas", Level: check.Must, Says: "An assistant returns its graph's schemas.", Cites: langGraphDoc.At("AssistantsClient.getSchemas; type GraphSchema"),
 			Run: func(t *check.Talk) {
 				t.Get("/assistants/" + s.assistant(t) + "/schemas").Is(http.StatusOK).Fits(check.Object(check.Members{"graph_id": check.Text}, nil))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
+	"github.com/google/uuid"
 )
 
 // streamedRun is a thread with a streamed run.
@@ -126,19 +127,19 @@ func (s *langGraph) runChecks() []check.Check {
 			}},
 		{ID: "langgraph.runs.create", Level: check.Must, Says: "A background run can be created, fetched, joined and listed.", Cites: langGraphDoc.At("RunsClient.create, get, join and list; type Run"), Run: s.life},
 		{ID: "langgraph.runs.get.unknown", Level: check.Should, Says: "Fetching an unknown run is refused.", Cites: langGraphDoc.At("RunsClient.get"),
-			Run: func(t *check.Talk) { t.Get(s.aRun(t).thread + "/runs/" + newID()).Refused() }},
+			Run: func(t *check.Talk) { t.Get(s.aRun(t).thread + "/runs/" + uuid.NewString()).Refused() }},
 		{ID: "langgraph.runs.thread.unknown", Level: check.Should, Says: "Creating a run on an unknown thread is refused.", Cites: langGraphDoc.At("RunsClient.create; type RunsInvokePayload, ifNotExists"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				body := s.body(t)
 				body["if_not_exists"] = "reject"
-				t.Post("/threads/"+newID()+"/runs", body).Refused()
+				t.Post("/threads/"+uuid.NewString()+"/runs", body).Refused()
 			}},
 		{ID: "langgraph.runs.assistant.unknown", Level: check.Should, Says: "Creating a run of an unknown assistant is refused.", Cites: langGraphDoc.At("RunsClient.create, assistantId"),
 			Run: func(t *check.Talk) {
 				s.aRun(t)
 				body := s.body(t)
-				body["assistant_id"] = newID()
+				body["assistant_id"] = uuid.NewString()
 				t.Post("/threads/"+s.makeThread(t).ID("thread_id")+"/runs", body).Refused()
 			}},
 		{ID: "langgraph.runs.cancel", Level: check.Must, Says: "A cancelled run has ended.", Cites: langGraphDoc.At("RunsClient.cancel"),

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
+	"github.com/google/uuid"
 )
 
 func (s *langGraph) makeThread(t *check.Talk) check.Answer { return makeThread(t, s.key, lgThread) }
@@ -20,7 +21,7 @@ func (s *langGraph) threadChecks() []check.Check {
 		{ID: "langgraph.threads.create.again", Level: check.Must, Says: "A thread can be created with an id chosen by the client, and if_exists do_nothing returns the existing thread.", Cites: langGraphDoc.At("ThreadsClient.create, threadId and ifExists"),
 			Run: func(t *check.Talk) {
 				s.aThread(t)
-				id := newID()
+				id := uuid.NewString()
 				for range 2 {
 					a := t.Post("/threads", map[string]any{"thread_id": id, "if_exists": "do_nothing"}).Is(http.StatusOK)
 					if a.Text("thread_id") != id {
@@ -37,7 +38,7 @@ func (s *langGraph) threadChecks() []check.Check {
 				}
 			}},
 		{ID: "langgraph.threads.get.unknown", Level: check.Should, Says: "Fetching an unknown thread is refused.", Cites: langGraphDoc.At("ThreadsClient.get"),
-			Run: func(t *check.Talk) { s.aThread(t); t.Get("/threads/" + newID()).Refused() }},
+			Run: func(t *check.Talk) { s.aThread(t); t.Get("/threads/" + uuid.NewString()).Refused() }},
 		{ID: "langgraph.threads.search", Level: check.Must, Says: "Threads can be searched by metadata.", Cites: langGraphDoc.At("ThreadsClient.search, metadata"),
 			Run: func(t *check.Talk) {
 				path := s.aThread(t)

@@ -124,7 +124,7 @@ func (s *streaming) agent(t *check.Talk) string {
 			continue
 		}
 		if list := a.List(""); len(list) > 0 {
-			id, _ := check.At(list[0], kind+"_id").(string)
+			id := check.TextAt(list[0], kind+"_id")
 			return id
 		}
 	}

@@ -64,9 +64,7 @@ func (s *streaming) eventChecks() []check.Check {
 				words := check.OneOf("started", "running", "completed", "failed", "interrupted")
 				for _, e := range s.events(t) {
 					if check.At(e.Data, "method") == "lifecycle" {
-						if wrong := words(check.At(e.Data, "params.data.event"), "lifecycle"); wrong != "" {
-							t.Fail("%s", wrong)
-						}
+						t.Fits(words, check.At(e.Data, "params.data.event"), "lifecycle")
 					}
 				}
 			}},

@@ -14,9 +14,7 @@ func (s *streaming) messageChecks() []check.Check {
 				shape := check.Object(check.Members{"role": check.OneOf("ai", "human", "system"), "id": check.Text}, nil)
 				for _, m := range s.messages(t) {
 					if m.word == "message-start" {
-						if wrong := shape(m.data, "message-start"); wrong != "" {
-							t.Fail("%s", wrong)
-						}
+						t.Fits(shape, m.data, "message-start")
 					}
 				}
 			}},
@@ -28,9 +26,7 @@ func (s *streaming) messageChecks() []check.Check {
 				shapes := map[string]check.Shape{"content-block-start": content, "content-block-finish": content, "content-block-delta": delta}
 				for _, m := range s.messages(t) {
 					if shape, ok := shapes[m.word]; ok {
-						if wrong := shape(m.data, m.word); wrong != "" {
-							t.Fail("%s", wrong)
-						}
+						t.Fits(shape, m.data, m.word)
 					}
 				}
 			}},
@@ -48,7 +44,7 @@ type part struct {
 func (s *streaming) messages(t *check.Talk) (parts []part) {
 	for _, e := range s.events(t) {
 		if check.At(e.Data, "method") == "messages" {
-			word, _ := check.At(e.Data, "params.data.event").(string)
+			word := check.TextAt(e.Data, "params.data.event")
 			from := fmt.Sprint(check.At(e.Data, "params.namespace"), check.At(e.Data, "params.node"))
 			parts = append(parts, part{from, word, check.At(e.Data, "params.data")})
 		}

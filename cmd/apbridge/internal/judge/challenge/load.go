@@ -135,8 +135,8 @@ func decode(raw []byte, into any) error {
 // filesBelow reads a folder that may be missing, in order of the paths.
 func filesBelow(files fs.FS, root string) ([]File, error) {
 	var list []File
-	if _, err := fs.Stat(files, root); err != nil {
-		return nil, nil //nolint:nilerr // most challenges have none
+	if _, err := fs.Stat(files, root); errors.Is(err, fs.ErrNotExist) { // as for most challenges
+		return nil, nil
 	}
 	err := fs.WalkDir(files, root, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

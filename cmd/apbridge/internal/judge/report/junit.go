@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
 )
 
 // JUnit writes the report as XML for CI servers, with a test case for each attempt.
 func (r Report) JUnit(w io.Writer) error {
-	s := junit.Suite{Name: "apbridge bench " + r.Target, Began: r.Began, Took: time.Duration(r.Seconds * float64(time.Second))}
+	s := junit.Suite{Name: "apbridge bench " + r.Target, Began: r.Began, Took: seconds(r.Seconds)}
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
 			s.Cases = append(s.Cases, each.junit(a))
