@@ -30,7 +30,7 @@ func Command(p *console.Process) *cobra.Command {
 		Long: `conformance checks whether the server at URL follows the documents of its protocols. Use it
 to test a server that you are writing or want to put behind the bridge. Each failed check is
 printed with its level (must, should, may), its source, the request and the response.
-It creates tasks, threads, items and up to about fifteen short runs, and deletes
+It creates tasks, threads, items and up to about twenty short runs, and deletes
 everything that the protocols can delete.
 Exit code: 0 if every must passed, 1 if one failed, 2 if nothing could be checked.`,
 		Example: `  apbridge conformance http://127.0.0.1:8080

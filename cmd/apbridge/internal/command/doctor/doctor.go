@@ -25,7 +25,7 @@ func Command(p *console.Process) *cobra.Command {
 		Short: "Check agents: reachability, dialect, unsupported features",
 		Long: `doctor calls the agents at the URLs, or all agents of the configuration. It prints
 whether each is reachable, its dialect, version and response time, and how many request
-fields it receives exactly, approximately or not at all. For a LangGraph server it says
+fields it receives exactly, approximately or not at all. For a LangGraph server it reports
 whether the bridge uses its store. For a URL it also prints the configuration to use.
 It starts no run and opens no database.
 

@@ -1,17 +1,16 @@
--- The tables in SQLite. PostgreSQL has the same tables, but for commits and for the keys of items.
+-- The SQLite tables. PostgreSQL has the same tables, except for commits and the keys of items.
 --
--- Rows that are named by ids from outside carry their tenant. Rows below them refer to integer keys, which never leave
--- this package. There are no foreign keys: rows are deleted explicitly, children first. Times are microseconds since
--- 1970 in UTC; 0 means never. Empty bytes and NULL mean the same. If the difference matters, a column says so
--- (has_input).
+-- Rows with external ids have a tenant. Rows below them refer to integer keys, which never leave this package. There
+-- are no foreign keys: rows are deleted explicitly, children first. Times are microseconds since 1970 in UTC; 0 means
+-- never. Empty bytes and NULL mean the same. If the difference matters, a column says so (has_input).
 
 -- +goose Up
 
--- agents names each agent that a run or task of the thread was made for, as /name/, in any order. A key of auth.keys
--- with agents sees the threads whose agents it may all use. Names stay when their runs are deleted, since the state may
--- still hold what they said. keep_latest is 1 if the thread stays when its time is over and loses its older states.
--- ttl_us is the time to live that expires_us was computed from, or 0 if it is unknown. name is a name that the client
--- gave the thread for runs of the agent named_for, or ''.
+-- agents lists the agents of all runs and tasks of the thread, as /name/, in any order. A key of auth.keys with agents
+-- sees a thread only if it may use all of them. An agent stays listed when its runs are deleted, since the state may
+-- still contain its output. keep_latest is 1 if the thread is kept when it expires and only its older states are
+-- deleted. ttl_us is the time to live from which expires_us was computed, or 0 if it is unknown. name is a name that
+-- the client gave the thread for runs of the agent named_for, or ''.
 CREATE TABLE threads (
   id          INTEGER PRIMARY KEY,
   tenant      TEXT NOT NULL,
@@ -34,9 +33,8 @@ CREATE UNIQUE INDEX threads_name ON threads (tenant, thread_id);
 CREATE UNIQUE INDEX threads_named ON threads (tenant, owner, named_for, name) WHERE name <> '';
 CREATE INDEX threads_expiry ON threads (expires_us) WHERE expires_us > 0;
 
--- The numbers of a thread and the tip of its history. The table is narrow because every append rewrites its row.
--- prev_head and prev_base hold head and base as they were before the newest append, so that one UPDATE … RETURNING
--- returns both.
+-- The last event number of a thread and the head of its history. The table is narrow because every append rewrites its
+-- row. prev_head and prev_base are head and base before the newest append, so that one UPDATE … RETURNING returns both.
 CREATE TABLE thread_seq (
   thread    INTEGER PRIMARY KEY,
   seq       BIGINT NOT NULL,
@@ -47,8 +45,8 @@ CREATE TABLE thread_seq (
   prev_base BIGINT NOT NULL
 );
 
--- status is that in which the newest run leaves the task, status_us the time of its newest change. hooks is the number of
--- rows in hooks.
+-- status is the status of the task after its newest run, status_us the time of its newest change. hooks is the number
+-- of rows in hooks.
 CREATE TABLE tasks (
   id                INTEGER PRIMARY KEY,
   tenant            TEXT NOT NULL,
@@ -74,8 +72,8 @@ CREATE INDEX tasks_agent ON tasks (tenant, agent, id);
 CREATE INDEX tasks_thread ON tasks (thread, id);
 CREATE INDEX tasks_status ON tasks (tenant, agent, status_us, task_id);
 
--- URLs that are told about changes of a task's status. fires has the statuses, each between spaces. secret is what the
--- receiver knows the caller by, as JSON.
+-- URLs that are notified of changes of a task's status. fires has the statuses, each between spaces. secret has the
+-- credentials for the receiver, as JSON.
 CREATE TABLE hooks (
   task       BIGINT NOT NULL,
   hook_id    TEXT NOT NULL,
@@ -96,15 +94,15 @@ CREATE TABLE requests (
   PRIMARY KEY (task, n)
 );
 
--- holder is the process that executes a running run, or '' if none does. concurrent is 0 if nothing else may
--- run on the thread at the same time, 1 if the run was asked to run beside others, and 2 if it starts like 0 but others
--- may run beside it. from_seq is the thread's newest number when the run was first claimed: the run's events come
--- after it and end with last_seq. trimmed is 1 if the run has no token events (any more).
--- stop is set on a run that is stopped for a newer one: cancel, rollback, or rollback and the id of the run to start
--- when the changes of this one are gone. left_by is the process that last held a run that is claimed again; only the
--- log uses it. cancel_reason is '' if the run was not cancelled or no reason was given.
--- steps and the three after it are totals of the run (mapping.RunTotals), written when it ends or is parked. cost_micros is
--- in millionths of a US dollar.
+-- holder is the process that executes a running run, or '' if none does. concurrent is 0 if no other run may run on the
+-- thread at the same time, 1 if the request was for a concurrent run, and 2 if the run starts like 0 but later runs may
+-- be concurrent. from_seq is the thread's newest number when the run was first claimed. The run's events come after it
+-- and end with last_seq. trimmed is 1 if the run has no token events (any more). stop is set on a run that is stopped
+-- for a newer one: cancel, rollback, or rollback and the id of the run to start after the changes of this one have been
+-- removed. left_by is the process that last held a run that is claimed again. It is only logged. cancel_reason is '' if
+-- the run was not cancelled or no reason was given.
+-- steps, input_tokens, output_tokens and cost_micros are totals of the run (mapping.RunTotals), written when it ends or is
+-- parked. cost_micros is in millionths of a US dollar.
 CREATE TABLE runs (
   id            INTEGER PRIMARY KEY,
   tenant        TEXT NOT NULL,
@@ -146,7 +144,7 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX runs_name ON runs (run_id);
 CREATE INDEX runs_thread ON runs (thread, id);
 CREATE INDEX runs_task ON runs (task, id);
--- Finds a thread's open runs. All running runs that exclude others have the key 0, so that a thread has one at most.
+-- Finds a thread's open runs. All running runs that exclude others have the key 0, so a thread has at most one.
 CREATE UNIQUE INDEX runs_open ON runs (thread, (CASE WHEN status = 'running' AND concurrent <> 1 THEN 0 ELSE id END)) WHERE ended_us = 0;
 CREATE INDEX runs_pending ON runs (agent, id) WHERE status = 'pending';
 CREATE INDEX runs_due ON runs (run_after_us) WHERE status = 'pending' AND run_after_us > 0;
@@ -157,8 +155,8 @@ CREATE INDEX runs_stopped ON runs (id) WHERE stop <> '';
 CREATE INDEX runs_ended ON runs (tenant, ended_us, agent, status, started_us, input_tokens, output_tokens, cost_micros, thread) WHERE ended_us > 0;
 CREATE INDEX runs_untrimmed ON runs (ended_us) WHERE ended_us > 0 AND trimmed = 0;
 
--- Calls that runs made to their agents, if they are kept (inspector.capture). head is an adapter.AgentCall as JSON
--- without the bodies.
+-- The runs' calls to their agents, if they are kept (inspector.capture). head is an adapter.AgentCall as JSON without
+-- the bodies.
 CREATE TABLE run_calls (
   run      BIGINT NOT NULL,
   n        BIGINT NOT NULL,
@@ -168,12 +166,12 @@ CREATE TABLE run_calls (
   PRIMARY KEY (run, n)
 );
 
--- line is set on events that change the state. A line is a stretch of history without forks, named by its first number
--- (0 is the line from the thread's start). Numbers only grow, so a line is a range of them.
--- checkpoint is the id of the checkpoint that an event makes. base says from where its state is folded. A positive base
--- is the number of the newest event of the line with a snapshot, the event itself included. 0 is the empty state. A
--- negative base is the state at the checkpoint numbered -base, from which the line forks.
--- snapshot is the last column: a row can be read without touching the pages of its snapshot.
+-- line is set on events that change the state. A line is a part of the history without forks, identified by its first
+-- number (0 is the line from the thread's start). Numbers only grow, so a line is a range of numbers. checkpoint is the
+-- id of the checkpoint that an event creates. base is the start of the fold of its state. A positive base is the number
+-- of the newest event of the line with a snapshot, which may be the event itself. 0 is the empty state. A negative base
+-- is the state at the checkpoint numbered -base, from which the line forks. snapshot is the last column, so that a row
+-- can be read without reading the pages of its snapshot.
 CREATE TABLE events (
   id         INTEGER PRIMARY KEY,
   thread     BIGINT NOT NULL,
@@ -188,12 +186,12 @@ CREATE TABLE events (
   data       BLOB,
   snapshot   BLOB
 );
--- The index has the line so that reading a state skips tokens without reading their rows. It is not unique because
--- thread_seq already gives each number once.
+-- The index includes the line, so that reading a state skips tokens without reading their rows. It is not unique
+-- because thread_seq already gives each number once.
 CREATE INDEX events_seq ON events (thread, seq, line);
 CREATE UNIQUE INDEX events_checkpoint ON events (thread, checkpoint) WHERE checkpoint IS NOT NULL;
 
--- The thread and task that an agent knows ours by.
+-- The agents' ids of our threads and tasks.
 CREATE TABLE links (
   thread  BIGINT NOT NULL,
   agent   TEXT NOT NULL,
@@ -203,8 +201,8 @@ CREATE TABLE links (
   PRIMARY KEY (thread, agent, task_id)
 );
 
--- Threads whose agents are being given a state update. Until it is logged, no run of the thread starts and nothing else
--- changes its state. holder is the process that makes the update, token identifies it.
+-- Threads whose agents are receiving a state update. Until the update is logged, no run of the thread starts and
+-- nothing else changes its state. holder is the process that makes the update, and token identifies the update.
 CREATE TABLE updates (
   thread INTEGER PRIMARY KEY,
   holder TEXT NOT NULL,
@@ -216,9 +214,9 @@ CREATE TABLE processes (
   until_us BIGINT NOT NULL
 );
 
--- hook is the hook that is told, and status the one of the task task_id that it is told; all are '' for the webhook of a
--- run. The deliveries of a hook are made in the order of their rows. thread_owner is the owner of the run's thread, whose
--- state a webhook contains. A row outlives its run and its hook.
+-- hook is the notified hook, and status the reported status of the task task_id. All three are '' for the webhook of a
+-- run. The deliveries of a hook are made in the order of their rows. thread_owner is the owner of the run's thread,
+-- whose state a webhook contains. A row outlives its run and its hook.
 CREATE TABLE outbox (
   id           INTEGER PRIMARY KEY,
   tenant       TEXT NOT NULL,
@@ -254,8 +252,9 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_age ON idempotency (created_us);
 
--- thread is the key of the thread that a cron runs on, or 0 if each run makes its own. run is the request of every run,
--- payload is the request as the client sent it. next_us is the next tick, or 0 if the cron is disabled or over.
+-- thread is the key of the thread on which a cron runs, or 0 if each run creates a thread. run is the request for every
+-- run, and payload is the request as the client sent it. next_us is the next tick, or 0 if the cron is disabled or has
+-- ended.
 CREATE TABLE crons (
   id           INTEGER PRIMARY KEY,
   tenant       TEXT NOT NULL,
@@ -281,7 +280,8 @@ CREATE UNIQUE INDEX crons_name ON crons (tenant, cron_id);
 CREATE INDEX crons_thread ON crons (thread) WHERE thread > 0;
 CREATE INDEX crons_due ON crons (next_us) WHERE next_us > 0;
 
--- body is the current version, as in assistant_versions. version is its number, last the highest number given.
+-- body is the current version, as in assistant_versions. version is its number, and last the highest number in use so
+-- far.
 CREATE TABLE assistants (
   id           INTEGER PRIMARY KEY,
   tenant       TEXT NOT NULL,
@@ -309,7 +309,7 @@ CREATE TABLE agents_seen (
   at_us BIGINT NOT NULL
 );
 
--- what is the question (schemas, graph), body the agent's answer.
+-- what is the kind of description (schemas, graph), and body the agent's response.
 CREATE TABLE agent_facts (
   agent TEXT NOT NULL,
   what  TEXT NOT NULL,
@@ -318,10 +318,10 @@ CREATE TABLE agent_facts (
   PRIMARY KEY (agent, what)
 );
 
--- namespace is the escaped path as bytes, which both databases compare the same way. tokens, vectors and members are made
--- from the value as of tokens_us, vectors_us and members_us. If one of these differs from updated_us, they are due.
--- tokens and members hold in one piece the rows of item_tokens and item_members.
--- The items of a namespace are stored next to each other, so that a search reads few pages.
+-- namespace is the escaped path as bytes, which both databases compare the same way. tokens, vectors and members are
+-- computed from the value as of tokens_us, vectors_us and members_us. If one of these times differs from updated_us,
+-- they must be computed again. tokens and members contain the rows of item_tokens and item_members in one value. The
+-- items of a namespace are stored next to each other, so that a search reads few pages.
 CREATE TABLE items (
   tenant     TEXT NOT NULL,
   owner      TEXT NOT NULL,
@@ -345,8 +345,8 @@ CREATE INDEX items_untold ON items (updated_us) WHERE tokens_us <> updated_us;
 CREATE INDEX items_unseen ON items (tenant, updated_us) WHERE vectors_us <> updated_us;
 CREATE INDEX items_unlisted ON items (updated_us) WHERE members_us <> updated_us;
 
--- The tokens of items, for search by text (mapping/textindex). share is the part of the item's text that is this token,
--- in millionths. Each item that has tokens also has a row with the token ''.
+-- The tokens of items, for search by text (mapping/textindex). share is this token's share of the item's text, in
+-- millionths. Each item with tokens also has a row with the token ''.
 CREATE TABLE item_tokens (
   tenant    TEXT NOT NULL,
   token     TEXT NOT NULL,
@@ -365,8 +365,8 @@ CREATE TABLE item_members (
   PRIMARY KEY (tenant, member, namespace, item_key)
 ) WITHOUT ROWID;
 
--- The vectors of items (mapping/vectorindex), for search by meaning; empty if the item has no text for them. version
--- increases over all items, so that a process reads only vectors that are new to it.
+-- The vectors of items (mapping/vectorindex), for search by meaning, or empty if the item has no text for them. version
+-- increases across all items, so that a process reads only vectors that it does not have.
 CREATE TABLE item_vectors (
   tenant    TEXT NOT NULL,
   namespace BLOB NOT NULL,
@@ -377,8 +377,8 @@ CREATE TABLE item_vectors (
 );
 CREATE INDEX item_vectors_new ON item_vectors (tenant, version);
 
--- One row for all vectors. mark identifies the model and fields they are made from, owner the process that makes them.
--- clearing is 1 from the time another mark is wanted until all vectors are gone.
+-- One row for all vectors. mark identifies their model and fields, and owner the process that computes them. When the
+-- mark changes, clearing is 1 until all vectors have been deleted.
 CREATE TABLE item_index (
   id         BIGINT NOT NULL PRIMARY KEY,
   mark       TEXT NOT NULL,
@@ -401,10 +401,11 @@ CREATE TABLE item_failures (
 );
 CREATE INDEX item_failures_due ON item_failures (due_us);
 
--- A row with staged 1 waits for the event that names it. A row with staged 0 is visible; a path has one at most. A row
--- with staged -1 was replaced or removed by the run until_run and comes back if that run is rolled back or deleted. run
--- is the run that wrote the version, or 0 if a client did or nothing can be taken back any more. The versions of a path
--- are ordered by id. Copied threads share blobs: a blob is deleted with the last row that refers to it.
+-- A row with staged 1 waits for the event that names it. A row with staged 0 is visible; a path has at most one. A row
+-- with staged -1 was replaced or removed by the run until_run and becomes visible again if that run is rolled back or
+-- deleted. run is the run that wrote the version. It is 0 if a client wrote it, or if the version can no longer be
+-- rolled back. The versions of a path are ordered by id. Copied threads share blobs: a blob is deleted with the last
+-- row that refers to it.
 CREATE TABLE artifacts (
   id            INTEGER PRIMARY KEY,
   thread        BIGINT NOT NULL,
@@ -445,20 +446,20 @@ CREATE TABLE chunks (
   PRIMARY KEY (blob, n)
 );
 
--- Secrets that all bridges over this database share. The first that needs one creates it.
+-- Secrets that all bridges over this database share. The first bridge that needs one creates it.
 CREATE TABLE secrets (
   name  TEXT NOT NULL PRIMARY KEY,
   value BLOB NOT NULL
 );
 
--- For each quota that is in force, an upper bound of the counted things. Additions raise it, deletions do not lower it.
--- When it reaches the quota, it is counted again.
+-- For each quota in effect, an upper bound of the number of objects. Additions raise it, deletions do not lower it.
+-- When it reaches the quota, the objects are counted again.
 CREATE TABLE quota_counts (
   name TEXT NOT NULL PRIMARY KEY,
   n    BIGINT NOT NULL
 );
 
--- Until when each rate is used up.
+-- The time until which each rate is used up.
 CREATE TABLE rates (
   name  TEXT NOT NULL PRIMARY KEY,
   at_us BIGINT NOT NULL
