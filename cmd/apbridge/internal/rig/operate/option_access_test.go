@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accessProofs are about callers, like guardProofs.
+// accessProofs has the proofs of keys about callers. See also guardProofs.
 var accessProofs = map[string]func(*testing.T){
 	"a2a.enabled":                    rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"a2a.legacy":                     rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
@@ -49,7 +49,7 @@ var accessProofs = map[string]func(*testing.T){
 	"auth.certificates[].namespaces": rig.ProvenBy("proxy", "TestCertificates"),
 }
 
-// guardProofs are about callers, each with a separate bridge.
+// guardProofs has the proofs of keys about guards, each with a separate bridge.
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
@@ -84,7 +84,7 @@ var guardProofs = map[string]func(*testing.T){
 		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+rig.OneAgent, rig.Legacy())
 		got := r.Do("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
 		if v := got.Header.Get("Access-Control-Allow-Origin"); v != "http://page.example" {
-			t.Errorf("the page may not read: %q", v)
+			t.Errorf("exposed headers: %q", v)
 		}
 		r.Do("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
 	},
