@@ -118,8 +118,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// TestListedVersionsAreInstalled checks that the page and /info name the versions that the browser tests use, not
-
+// TestListedVersionsAreInstalled checks that the page and /info name the versions that the browser tests install.
 func TestListedVersionsAreInstalled(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(browserPackages)

@@ -207,7 +207,7 @@ func (w *fixture) otherRows() map[string]row {
 		"POST /threads/{thread_id}/runs/{run_id}/stream stream_mode":   w.differs(`{"last_event_id":"-1"}`, `{"last_event_id":"-1","stream_mode":"updates"}`, "event: updates"),
 		"GET /threads/{thread_id}/runs/{run_id}/stream stream_mode":    {w.checkStreamModes},
 		"GET /runs/{run_id}/stream stream_mode":                        {w.checkStreamModes},
-		"CANCEL reason":                                                proven(threadrunTests, "TestWhyARunWasCancelled"),
+		"CANCEL reason":                                                proven(threadrunTests, "TestRunHasTheReasonOfItsCancellation"),
 		"POST /threads/{thread_id}/runs/{run_id}/cancel wait":          proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"POST /runs/{run_id}/cancel wait":                              proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"CANCEL action":                                                {w.checkCancelAction},

@@ -144,8 +144,8 @@ func TestPagesHaveNoBrokenLinks(t *testing.T) {
 	}
 }
 
-// TestPagesShowTheCallersURL checks that the URL is the one that the caller used, and that headers of a proxy count if
-
+// TestPagesShowTheCallersURL checks that pages show the URL that the caller used. Headers of a proxy are used if the
+// proxy is trusted and the headers are valid.
 func TestPagesShowTheCallersURL(t *testing.T) {
 	t.Parallel()
 	const hosts = "hosts: [bridge.test]\n"

@@ -196,8 +196,8 @@ func TestInspectorProgramsRepeatTheRun(t *testing.T) {
 	}
 }
 
-// TestProgramsSendATokenIfThereAreNoKeys checks that programs send a token like a key to a bridge that only accepts
-
+// TestProgramsSendATokenIfThereAreNoKeys checks that programs send a token in the place of a key to a bridge that only
+// accepts an issuer's tokens.
 func TestProgramsSendATokenIfThereAreNoKeys(t *testing.T) {
 	t.Parallel()
 	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)

@@ -14,7 +14,7 @@ import (
 // agentProofs has the proofs of keys about calls of agents.
 var agentProofs = map[string]func(*testing.T){
 	"agents.*.allow_concurrent":  rig.ProvenBy("cmd/apbridge", "TestStrategies"),
-	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesThatAnswerNothing"),
+	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesAreNotApproval"),
 	"agents.*.multitask_default": rig.ProvenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
 		rig.Configured(t, rig.OneAgent, rig.Legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
