@@ -193,7 +193,7 @@ func (w *fixture) otherRows() map[string]row {
 		"ANY checkpoint_id": proven(threadrunTests, "TestJoinAfterACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
 		"GET /threads/{thread_id}/state/{checkpoint_id} select": proven(fieldTests, "TestSelectOneKeyOfAState"), "POST /threads/{thread_id}/state/checkpoint select": proven(fieldTests, "TestSelectOneKeyOfAState"),
 		"GET /threads/{thread_id}/history select": proven(fieldTests, "TestSelectOneKeyOfAState"), "POST /threads/{thread_id}/history select": proven(fieldTests, "TestSelectOneKeyOfAState"),
-		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestReaderThatLeaves"),
+		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestReaderThatDisconnects"),
 		runs + "limit":             w.limited("", "?limit=1"), runs + "offset": w.differs("", "?offset=1000", "!run_id"),
 		"GET /assistants limit": w.differs("", "?limit=1", "!{assistant one}"), "GET /assistants offset": w.differs("", "?offset=1000", "!assistant_id"),
 		runs + "status": w.differs("", "?status=error", "!run_id"), runs + "select": w.differs("", "?select=run_id", "!thread_id"),

@@ -307,7 +307,7 @@ func (w *fixture) runRows() map[string]row {
 		"RUN if_not_exists":      w.statusChanges(404, `{"if_not_exists":"create"}`, 200, w.missingThread),
 		"RUN webhook":            w.runRow(w.checkWebhook),
 		"RUN on_completion":      w.runRow(w.checkCompletion),
-		"RUN on_disconnect":      proven("cmd/apbridge", "TestRunOfAClientThatLeaves"),
+		"RUN on_disconnect":      proven("cmd/apbridge", "TestRunOfAClientThatDisconnects"),
 		"RUN after_seconds":      w.runRow(w.checkDelay),
 		"RUN stream_resumable":   w.hint(`true`, "every stream can be resumed"),
 		"RUN feedback_keys":      w.dropped(`["a"]`, "they need a tracing service of LangChain's"),

@@ -18,7 +18,7 @@ var accessProofs = map[string]func(*testing.T){
 	"a2a.max_inline":                 rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreRotatedWithoutInterruption"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
-	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
+	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationChecksTheCaller"),
 	"auth.jwt[].id":                  rig.ProvenBy("proxy/auth", "TestRefusedTokens"),
 	"auth.jwt[].issuer":              rig.ProvenBy("proxy/auth", "TestRefusedTokens"),
 	"auth.jwt[].jwks":                rig.ProvenBy("proxy/auth", "TestKeysOfAFile"),
@@ -69,8 +69,8 @@ var guardProofs = map[string]func(*testing.T){
 		r.Do("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
 		r.Do("GET", "/info", "", "Authorization", "Bearer "+rig.KeyA).Want(t, 200)
 	},
-	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
-	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
+	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestQueueLimitsOfThreadsAndKeys"),
+	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationChecksTheCaller"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestTenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", rig.Legacy(), rig.KeyEnviron...)
