@@ -9,22 +9,22 @@ import (
 	"sync"
 )
 
-// A2AAgent is an agent that speaks A2A: version 1.0 over JSON-RPC unless its fields say otherwise. It is written from
-// the specification, without the bridge's own reader and writer. The first word of a message selects what it does:
+// A2AAgent is an agent that speaks A2A, by default version 1.0 over JSON-RPC. It is written from the specification,
+// without the bridge's own reader and writer. The first word of a message selects its behaviour:
 //
-//   - "ask" asks for a colour, and paints something in the colour of the answer.
-//   - "fail" and "reject" end in these states, "cancel" is canceled by the agent.
-//   - "hang" works until it is canceled.
-//   - "message" is answered with a message, without a task.
-//   - "file" makes a file.
-//   - Anything else makes the three artifacts one, two and three. The second is streamed in pieces.
+//   - "ask" asks for a colour and then returns an artifact with the answer.
+//   - "fail", "reject" and "cancel" end the task as failed, rejected or canceled.
+//   - "hang" works until the task is canceled.
+//   - "message" returns a message without a task.
+//   - "file" creates a file.
+//   - Any other word creates the three artifacts one, two and three. The second is streamed in chunks.
 type A2AAgent struct {
 	Version  string // "0.3"; default "1.0"
 	HTTP     bool   // HTTP+JSON
 	NoStream bool
 	NoCard   bool
 	CardSays string // a version that the agent does not have
-	CutAfter int    // the stream of a message breaks off after so many events; 0: never
+	CutAfter int    // the number of events after which the stream of a message breaks off; 0 means never
 	Change   func(event map[string]any)
 
 	mu    sync.Mutex
@@ -113,7 +113,7 @@ func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(card)
 }
 
-// rest is HTTP+JSON of version 1.0.
+// rest handles HTTP+JSON of version 1.0.
 func (a *A2AAgent) rest(w http.ResponseWriter, r *http.Request, body []byte) {
 	params := map[string]any{}
 	_ = json.Unmarshal(body, &params)
@@ -142,7 +142,7 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
 			return
 		}
-		a.said(w, r, action, message, id)
+		a.receive(w, r, action, message, id)
 	case "get", "cancel", "subscribe":
 		a.mu.Lock()
 		t := a.find(params["id"])
@@ -192,8 +192,8 @@ func (a *A2AAgent) find(id any) *a2aTask {
 	return nil
 }
 
-// said handles a message.
-func (a *A2AAgent) said(w http.ResponseWriter, r *http.Request, action string, message map[string]any, id json.RawMessage) {
+// receive handles a message.
+func (a *A2AAgent) receive(w http.ResponseWriter, r *http.Request, action string, message map[string]any, id json.RawMessage) {
 	a.mu.Lock()
 	a.work++
 	a.Seen = append(a.Seen, message)
@@ -367,7 +367,7 @@ func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, rea
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
 }
 
-// stream writes events, and keeps the stream of a task that hangs until it is canceled.
+// stream writes events. It keeps the stream of a hanging task open until the task is canceled.
 func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, canceled chan struct{}, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
