@@ -34,7 +34,7 @@ const rowOf = (page, id) => page.locator(`tr[data-run="${id}"]`);
 
 const json = async (path) => (await fetch(bridge + path)).json();
 
-for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
+for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
   describe(`the page ${path}`, () => {
     for (const width of [320, 768, 1280, 1920]) {
       test(`fits ${width} pixels, with names of 64 letters`, () => shown(path, { viewport: { width, height: 800 } }, async (page) => {
@@ -196,4 +196,52 @@ test("a message is sent to an agent from its page, by keyboard, and once, howeve
   const { runs } = await json("/inspect?text=from+the+playground");
   assert.equal(runs.length, 1);
   assert.ok(page.url().endsWith(runs[0].run_id));
+}));
+
+test("the overview counts a run that ends while it is open", () => shown("/inspect/overview", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  const card = page.locator("li.card", { has: page.getByRole("link", { name: agent, exact: true }) });
+  const count = async () => Number(/(\d+) runs?,/.exec(await card.textContent())[1]);
+  const before = await count();
+  await say("counted");
+  await page.waitForFunction(([name, n]) => [...document.querySelectorAll("li.card")].some((c) => c.querySelector("h3").textContent === name && c.textContent.includes(`${n} runs,`)), [agent, before + 1]);
+  await page.getByText("s ago").waitFor();
+}));
+
+test("keys lead through the inspector, and leave fields and other keys alone", () => shown("/inspect/agents", {}, async (page) => {
+  await page.getByRole("button", { name: "Keys" }).waitFor();
+  const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+  await press("g", "r");
+  await page.waitForURL(/\/inspect$/);
+  await page.locator(".virtual").waitFor();
+  await page.getByText("Live.").waitFor();
+  const focused = () => page.evaluate(() => document.activeElement.closest("tr")?.getAttribute("aria-rowindex"));
+  await press("j", "j");
+  assert.equal(await focused(), "3");
+  await press("k");
+  assert.equal(await focused(), "2");
+  await press("/");
+  await page.keyboard.type("p?g o/");
+  const field = page.getByRole("searchbox");
+  assert.equal(await field.inputValue(), "p?g o/");
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await press("Escape", "Control+j", "?");
+  const dialog = page.getByRole("dialog", { name: "Keys" });
+  await dialog.waitFor();
+  await accessible(page, "light");
+  await dialog.getByRole("button", { name: "Turn the keys off" }).click();
+  await press("Escape", "g", "o", "?");
+  assert.equal(await dialog.count(), 0);
+  await page.reload();
+  await page.getByRole("button", { name: "Keys" }).click();
+  await dialog.getByRole("button", { name: "Turn the keys off", pressed: true }).click();
+  await press("Escape", "p");
+  await page.getByText("Paused.").waitFor();
+  await press("j", "Enter");
+  await page.waitForURL(/\/inspect\/runs\//);
+  await page.getByRole("button", { name: "Keys" }).waitFor();
+  await press("j");
+  assert.equal(await page.evaluate(() => document.activeElement.closest("main") && document.activeElement.localName), "a");
+  await press("g", "o");
+  await page.waitForURL(/\/inspect\/overview$/);
 }));

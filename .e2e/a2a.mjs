@@ -1,6 +1,7 @@
 // A2A agents on the official SDKs for JavaScript and Go, in version 1.0 over both bindings and in 0.3, behind the clients of
 // other protocols: LangGraph's SDK, and tasks and steps.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
 import { Client } from "@langchain/langgraph-sdk";
 import { call, until } from "./http.mjs";
@@ -8,6 +9,11 @@ import { call, until } from "./http.mjs";
 const apiUrl = process.env.E2E_BRIDGE;
 const client = new Client({ apiUrl, callerOptions: { maxRetries: 0 } });
 const user = (content) => ({ messages: [{ type: "human", content }] });
+const urls = JSON.parse(process.env.E2E_A2A);
+
+/** Runs a command of the bridge to its end. */
+const command = (...args) =>
+  new Promise((done) => execFile(process.env.E2E_PROGRAM, args, (error, out, err) => done({ code: error?.code ?? 0, out, err })));
 const lastOf = (values) => values.messages.at(-1).content;
 
 for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ago", "a2agorest", "a2agoold"]) {
@@ -54,6 +60,22 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ago", "a2agorest", "a2
       const { body: step } = await call("POST", `${tasks}/${task.task_id}/steps`, {});
       assert.equal(step.output, "You said: good day");
       assert.equal(step.is_last, true);
+    });
+
+    test("doctor finds its version and its binding", async () => {
+      const { code, out } = await command("doctor", urls[agent]);
+      const profile = /old$/.test(agent) ? "A2A 0.3 over JSONRPC" : /rest$/.test(agent) ? "A2A 1.0 over HTTP+JSON" : "A2A 1.0 over JSONRPC";
+      assert.equal(code, 0, out);
+      assert.ok(out.includes(profile) && out.includes("dialect: a2a"), out);
+    });
+
+    test("apbridge run prints its answer, and says what failed or was asked", async () => {
+      const said = await command("run", urls[agent], "good day");
+      assert.deepEqual([said.code, said.out.includes("You said: good day")], [0, true], said.out + said.err);
+      const failed = await command("run", urls[agent], "fail now");
+      assert.deepEqual([failed.code, (failed.out + failed.err).includes("the disk is full")], [1, true], failed.out + failed.err);
+      const asked = await command("run", urls[agent], "ask me");
+      assert.deepEqual([asked.code, (asked.out + asked.err).includes("Which colour?")], [1, true], asked.out + asked.err);
     });
 
     test("an A2A client is served in front of it", async () => {

@@ -19,12 +19,13 @@ function challenge(folder, name, task, files, more = {}) {
   writeFileSync(join(at, "data.json"), JSON.stringify({ name, category: ["interface"], task, dependencies: [], cutoff: 60, ground, info, ...more }));
 }
 
-async function benchmark(agent, make) {
+/** Runs the challenges of a folder, with an agent of the bridge or as the arguments say. */
+async function benchmark(agent, make, which = [`${bridge}/agents/${agent}`]) {
   const folder = mkdtempSync(join(tmpdir(), "apbridge-challenges-"));
   try {
     make(folder);
     const report = join(folder, "report.json");
-    const child = spawn(process.env.E2E_PROGRAM, ["bench", `${bridge}/agents/${agent}`, "--challenges", folder, "--report", report], {
+    const child = spawn(process.env.E2E_PROGRAM, ["bench", ...which, "--challenges", folder, "--report", report], {
       stdio: ["ignore", "inherit", "inherit"],
     });
     const [code] = await once(child, "exit");
@@ -53,3 +54,15 @@ test("an agent that is away fails its challenge, not the program", async () => {
   const report = await benchmark("away", (folder) => challenge(folder, "Word", "Write the word 'Harbour' to a file", ["a.txt"]));
   assert.deepEqual([report.code, report.tests.Word.results[0].success], [1, false]);
 });
+
+for (const [agent, url] of Object.entries(JSON.parse(process.env.E2E_A2A))) {
+  test(`challenges before ${agent}, an A2A agent`, async () => {
+    const make = (folder) => {
+      challenge(folder, "Word", "file Harbour", ["note.txt"]);
+      challenge(folder, "Missing", "fail", ["note.txt"]);
+    };
+    const report = await benchmark(agent, make, ["--agent", `${agent}=${url}`]);
+    const { Word, Missing } = report.tests;
+    assert.deepEqual([Word, Missing].map((t) => [t.metrics.attempted, t.results[0].success]), [[true, true], [true, false]], JSON.stringify(report));
+  });
+}

@@ -86,7 +86,7 @@ async function main() {
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph, a2a }), null, 2)); // JSON is YAML
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
   const key = "the key of a page, 24 letters + more";
-  const env = { E2E_BRIDGE: url, E2E_KEYED: await keyed({ autogpt }, key), E2E_KEY: key, E2E_STORE: await storing({ langgraph }), E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_PROGRAM: binary };
+  const env = { E2E_BRIDGE: url, E2E_KEYED: await keyed({ autogpt }, key), E2E_KEY: key, E2E_STORE: await storing({ langgraph }), E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_PROGRAM: binary, E2E_A2A: JSON.stringify(a2a) };
   if (only.length === 0) {
     const packages = ["./adapter/threadrun/backend", "./cmd/apbridge/internal/rig/threadrun", "./cmd/apbridge/internal/conformance"];
     const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph, APBRIDGE_E2E_JSAGENT: js }, join(here, ".."));

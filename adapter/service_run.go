@@ -25,6 +25,9 @@ type Runs interface {
 	// ListRuns yields runs, newest first, and holds only a few megabytes at a time. Each run is read when it is
 	// yielded; runs deleted before that are omitted. An error ends the list, possibly after some runs.
 	ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
+	// RunActivity returns the runs that ended since a time, newest first, and counts the unfinished ones. It reads a
+	// bounded number of runs.
+	RunActivity(ctx context.Context, since time.Time) (mapping.Activity, error)
 	// CancelRun ends the run as interrupted. With opt.Wait it returns only when the run has ended. Cancelling an ended
 	// run is Conflict.
 	CancelRun(ctx context.Context, ref RunRef, opt CancelOptions) error

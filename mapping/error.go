@@ -40,6 +40,7 @@ const (
 	CodeStepTimeout         = "step_timeout"
 	CodeRunTimeout          = "run_timeout"
 	CodeOutcomeUnknown      = "outcome_unknown"
+	CodeAgentRejected       = "agent_rejected"
 	CodeRepeatedQuestion    = "repeated_question"
 	CodeIncompatibleState   = "incompatible_state"
 	CodeNotSupported        = "not_supported"

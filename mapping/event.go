@@ -55,10 +55,17 @@ func (e *Event) Asks() bool { return len(e.Head.Interrupts) > 0 }
 type Head struct {
 	Node string   `json:"node,omitempty"` // update: the node that ran
 	NS   []string `json:"ns,omitempty"`   // namespace of a subgraph, root first; nil at the root
-	Name string   `json:"name,omitempty"` // chunk: event name; state: the name of its frame (values, checkpoints or "")
+	Name string   `json:"name,omitempty"` // chunk: event name; custom: the form of its data, or ""; state: the name of its frame (values, checkpoints or "")
 
 	// Reduce is set on an update that the bridge merges into the state itself, since the agent has no state.
 	Reduce bool `json:"reduce,omitempty"`
+	// Streamed is set on an update with Reduce whose message was logged before as delta events, with its whole text.
+	Streamed bool `json:"streamed,omitempty"`
+	// Passing is set on a delta whose message only reports progress. It never becomes part of the state.
+	Passing bool `json:"passing,omitempty"`
+	// Waiting is set on a custom event of an agent that now waits for something outside of the conversation, such as an
+	// authorization.
+	Waiting bool `json:"waiting,omitempty"`
 	// Step is set on an update that is a step of a task/step agent.
 	Step *StepInfo `json:"step,omitempty"`
 	// Interrupts holds the questions of an interrupt event, or of an update that asks.
@@ -87,9 +94,9 @@ type Head struct {
 	// Uploaded is set on an update of a step and on a linked event. It is the position of the uploads that the agent
 	// had by then.
 	Uploaded UploadCursor `json:"uploaded,omitempty"`
-	// Told is set on a linked event. It holds the names of the items of the long-term store that the agent received for
-	// the run.
-	Told []ItemName `json:"told,omitempty"`
+	// Recalled is set on a linked event. It holds the names of the items of the long-term store that the agent received
+	// for the run.
+	Recalled []ItemName `json:"told,omitempty"`
 }
 
 // Point returns the checkpoint that the event creates or repeats, or nil.
@@ -111,6 +118,7 @@ type StepInfo struct {
 	Input      *string         `json:"input,omitempty"`   // the input of the request; not logged
 	Skipped    []SkippedFile   `json:"-"`                 // StepUpdate adds them to the step's message
 	OpenCall   string          `json:"-"`                 // id of an earlier step's tool call that waits for its result
+	StreamedAs string          `json:"-"`                 // id of the message if tokens had its whole text (rule.StepToken)
 }
 
 // Checkpoint is a point in a thread's history that can be read, and at which a run can start.

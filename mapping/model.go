@@ -83,6 +83,47 @@ type Run struct {
 	StartedAt     time.Time // zero while pending
 	EndedAt       time.Time // zero while active
 	RunAfter      time.Time // zero means at once
+	Totals        RunTotals // of an ended run; zero while active
+}
+
+// RunTotals are the sums over the events of a run.
+type RunTotals struct {
+	Steps int // steps of a task, or nodes of a graph without those of the graphs within it
+	Usage
+}
+
+// Usage is the usage of models that an agent reported. 0 means none or unknown.
+type Usage struct {
+	Input, Output int64   // tokens
+	Cost          float64 // US dollars
+}
+
+// Activity summarizes the runs that a caller can see, for charts.
+type Activity struct {
+	Now   time.Time  // the database's time
+	Ended []EndedRun // newest first
+	Whole bool       // Ended has all that were requested, not only the newest
+	Open  []OpenRuns
+}
+
+// EndedRun is a run in an Activity.
+type EndedRun struct {
+	Agent     string
+	Status    RunStatus
+	StartedAt time.Time // zero if it never started
+	EndedAt   time.Time
+	Usage
+}
+
+// OpenRuns counts the unfinished runs of an agent. Queued runs start now or later. Parked runs wait for a request.
+type OpenRuns struct {
+	Agent                   string
+	Queued, Running, Parked int
+}
+
+// Plus returns the sum of two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cost + v.Cost}
 }
 
 // Strategy determines what happens to a new run on a busy thread ("double texting").

@@ -11,16 +11,19 @@ const (
 	TaskAsking    TaskStatus = "asking"    // waits for an answer, or was stopped before or after a node
 	TaskDone      TaskStatus = "done"
 	TaskFailed    TaskStatus = "failed"
+	TaskRejected  TaskStatus = "rejected" // failed because the agent refused the work
 	TaskCancelled TaskStatus = "cancelled"
 )
 
 // TaskStatuses returns all statuses.
 func TaskStatuses() []TaskStatus {
-	return []TaskStatus{TaskSubmitted, TaskWorking, TaskAsking, TaskDone, TaskFailed, TaskCancelled}
+	return []TaskStatus{TaskSubmitted, TaskWorking, TaskAsking, TaskDone, TaskFailed, TaskRejected, TaskCancelled}
 }
 
 // Ended reports whether the task has ended.
-func (s TaskStatus) Ended() bool { return s == TaskDone || s == TaskFailed || s == TaskCancelled }
+func (s TaskStatus) Ended() bool {
+	return s == TaskDone || s == TaskFailed || s == TaskRejected || s == TaskCancelled
+}
 
 // Task returns the status of a task whose newest run has this outcome.
 func (o Outcome) Task() TaskStatus {
@@ -33,6 +36,8 @@ func (o Outcome) Task() TaskStatus {
 		return TaskCancelled
 	case o.Status == RunInterrupted:
 		return TaskAsking
+	case o.Fault != nil && o.Fault.Code == CodeAgentRejected:
+		return TaskRejected
 	default:
 		return TaskFailed
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 )
 
 // A2AAgent is an agent that speaks A2A, by default version 1.0 over JSON-RPC. It is written from the specification,
@@ -17,6 +19,8 @@ import (
 //   - "hang" works until the task is canceled.
 //   - "message" returns a message without a task.
 //   - "file" creates a file.
+//   - "type" reports its progress twice and creates two artifacts in many chunks, the first of them without a last chunk.
+//   - "authorize" waits for an authorization until the task is canceled. "authorize once" continues without one.
 //   - Any other word creates the three artifacts one, two and three. The second is streamed in chunks.
 type A2AAgent struct {
 	Version  string // "0.3"; default "1.0"
@@ -24,8 +28,16 @@ type A2AAgent struct {
 	NoStream bool
 	NoCard   bool
 	CardSays string // a version that the agent does not have
-	CutAfter int    // the number of events after which the stream of a message breaks off; 0 means never
-	Change   func(event map[string]any)
+	// LangGraph makes the agent answer as the endpoint /a2a/{assistant_id} of LangGraph Server does, which speaks 1.0 with
+	// shapes of 0.3: see a2a_langgraph.go.
+	LangGraph bool
+	CutAfter  int // the stream of a message breaks off after so many events; 0: never
+	// Live makes the task of a stream that was cut continue there: a subscription begins with the task as it was then,
+	// and sends the remaining events. It omits the first Lost of them, or sends the last Repeated ones before again, as
+	// some servers do.
+	Live           bool
+	Lost, Repeated int
+	Change         func(event map[string]any)
 
 	mu    sync.Mutex
 	tasks []*a2aTask
@@ -40,13 +52,16 @@ type a2aTask struct {
 	state       string
 	status      any
 	hangs       bool
+	events      []map[string]any // those of the newest message
+	cut         int              // how many of them were sent before the cut; 0: it was not cut
 	canceled    chan struct{}
 }
 
 // New returns another agent with the same settings.
 func (a *A2AAgent) New() *A2AAgent {
 	return &A2AAgent{
-		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, CutAfter: a.CutAfter, Change: a.Change,
+		Version: a.Version, HTTP: a.HTTP, NoStream: a.NoStream, NoCard: a.NoCard, CardSays: a.CardSays, LangGraph: a.LangGraph, CutAfter: a.CutAfter, Change: a.Change,
+		Live: a.Live, Lost: a.Lost, Repeated: a.Repeated,
 	}
 }
 
@@ -59,6 +74,9 @@ func (a *A2AAgent) Work() int {
 func (a *A2AAgent) old() bool { return a.Version == "0.3" }
 
 func (a *A2AAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.LangGraph && !a.atLangGraph(w, r) {
+		return
+	}
 	if strings.HasPrefix(r.URL.Path, "/.well-known/agent") {
 		a.card(w, r)
 		return
@@ -95,6 +113,9 @@ func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.CardSays != "" {
 		version = a.CardSays
+	}
+	if a.LangGraph {
+		url = "http://inner.invalid:1" + LangGraphPath
 	}
 	card := map[string]any{
 		"name": "test", "description": "an agent for tests", "version": "7", "capabilities": map[string]any{"streaming": !a.NoStream},
@@ -142,8 +163,16 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
 			return
 		}
+		if problem := a.langGraphRefuses(message, params); problem != "" {
+			a.fail(w, id, -32602, "", problem)
+			return
+		}
 		a.receive(w, r, action, message, id)
 	case "get", "cancel", "subscribe":
+		if a.LangGraph && action == "subscribe" {
+			a.fail(w, id, -32601, "", "Method not found: SubscribeToTask")
+			return
+		}
 		a.mu.Lock()
 		t := a.find(params["id"])
 		if t != nil && action == "cancel" && t.hangs {
@@ -151,7 +180,12 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			close(t.canceled)
 		}
 		var task map[string]any
+		var rest []map[string]any
 		hangs := t != nil && t.hangs
+		if action == "subscribe" && t != nil && t.cut > 0 {
+			rest = append([]map[string]any{{"task": t.at(t.cut, a.old())}}, t.events[min(t.cut+a.Lost, len(t.events)-1)-min(a.Repeated, t.cut-1):]...)
+			t.cut = 0
+		}
 		if t != nil {
 			task = t.json(a.old())
 		}
@@ -161,6 +195,8 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32001, "TASK_NOT_FOUND", "no such task")
 		case action == "subscribe" && a.NoStream:
 			a.fail(w, id, -32004, "UNSUPPORTED_OPERATION", "no streams")
+		case rest != nil:
+			a.write(w, rest, id)
 		case action == "subscribe" && hangs:
 			a.stream(w, r, []map[string]any{{"task": task}}, t.canceled, id)
 		case action == "subscribe":
@@ -201,6 +237,9 @@ func (a *A2AAgent) receive(w http.ResponseWriter, r *http.Request, action string
 	var task map[string]any
 	var canceled chan struct{} // of a task that hangs
 	if t != nil {
+		if t.events = events; a.Live && action == "stream" && a.CutAfter < len(events) {
+			t.cut = a.CutAfter
+		}
 		if task = t.json(a.old()); t.hangs {
 			canceled = t.canceled
 		}
@@ -245,7 +284,10 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 		word, rest = "answer", text
 	} else {
 		t = &a2aTask{id: fmt.Sprintf("task-%d", len(a.tasks)+1), canceled: make(chan struct{})}
-		if t.context, _ = message["contextId"].(string); t.context == "" {
+		switch t.context, _ = message["contextId"].(string); {
+		case t.context == "" && a.LangGraph:
+			t.context = uuid.NewString()
+		case t.context == "":
 			t.context = "context-of-" + t.id
 		}
 		a.tasks = append(a.tasks, t)
@@ -274,6 +316,11 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 	switch word {
 	case "ask":
 		artifact("draft", a.text("a draft"), false, true)
+		if a.LangGraph {
+			artifact("interrupt", langGraphQuestion("Which colour?"), false, true)
+			status("INPUT_REQUIRED", nil)
+			break
+		}
 		status("INPUT_REQUIRED", a.message("q-1", "Which colour?"))
 	case "answer":
 		artifact("painted", a.text("painted "+rest), false, true)
@@ -286,6 +333,23 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 		status("CANCELED", nil)
 	case "hang":
 		t.hangs = true
+	case "authorize":
+		status("AUTH_REQUIRED", a.message("auth-1", "Sign in at the bank."))
+		if t.hangs = rest != "once"; !t.hangs {
+			status("WORKING", nil)
+			artifact("one", a.text("paid"), false, true)
+			status("COMPLETED", nil)
+		}
+	case "type":
+		status("WORKING", a.message("s-1", "Thinking"))
+		for i, piece := range []string{"A fox", " jumps", " over", " the dog."} {
+			artifact("one", a.text(piece), i > 0, false)
+		}
+		status("WORKING", a.message("s-2", "Writing more"))
+		for i, piece := range []string{"A cat ", "ha ", "ha ", "sleeps."} {
+			artifact("two", a.text(piece), i > 0, i == 3)
+		}
+		status("COMPLETED", nil)
 	case "file":
 		artifact("file", []any{a.file("note.txt", "aGVsbG8=")}, false, true)
 		status("COMPLETED", nil)
@@ -322,6 +386,36 @@ func (a *A2AAgent) message(id, text string) map[string]any {
 	return m
 }
 
+// at returns the task after its first n events.
+func (t *a2aTask) at(n int, old bool) map[string]any {
+	j := map[string]any{"id": t.id, "contextId": t.context, "status": statusJSON("SUBMITTED", nil, old), "history": t.history}
+	if old {
+		j["kind"] = "task"
+	}
+	artifacts := []any{}
+	for _, ev := range t.events[:n] {
+		if u, ok := ev["statusUpdate"].(map[string]any); ok {
+			j["status"] = u["status"]
+		}
+		u, ok := ev["artifactUpdate"].(map[string]any)
+		if !ok {
+			continue
+		}
+		next := u["artifact"].(map[string]any)
+		if last := len(artifacts) - 1; u["append"] == true {
+			before := artifacts[last].(map[string]any)
+			parts := append(append([]any{}, before["parts"].([]any)...), next["parts"].([]any)...)
+			artifacts[last] = map[string]any{"artifactId": before["artifactId"], "parts": parts}
+		} else {
+			artifacts = append(artifacts, next)
+		}
+	}
+	if len(artifacts) > 0 {
+		j["artifacts"] = artifacts
+	}
+	return j
+}
+
 func statusJSON(state string, message any, old bool) map[string]any {
 	s := map[string]any{"state": "TASK_STATE_" + state}
 	if old {
@@ -346,6 +440,9 @@ func (t *a2aTask) json(old bool) map[string]any {
 
 func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any) {
 	w.Header().Set("Content-Type", "application/json")
+	if a.LangGraph {
+		result = a.langGraphShape(result)
+	}
 	if !a.HTTP {
 		result = map[string]any{"jsonrpc": "2.0", "id": id, "result": result}
 	}
@@ -355,6 +452,10 @@ func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any)
 func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, reason, text string) {
 	info := []any{map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"}}
 	w.Header().Set("Content-Type", "application/json")
+	if a.LangGraph {
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+		return
+	}
 	if !a.HTTP {
 		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text, "data": info}})
 		return
@@ -367,14 +468,24 @@ func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, rea
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
 }
 
-// stream writes events. It keeps the stream of a hanging task open until the task is canceled.
+// stream writes events up to the cut. It keeps the stream of a hanging task open until the task is canceled.
 func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, canceled chan struct{}, id json.RawMessage) {
+	if a.CutAfter > 0 && a.CutAfter < len(events) {
+		events, canceled = events[:a.CutAfter], nil
+	}
+	a.write(w, events, id)
+	if canceled != nil {
+		select {
+		case <-r.Context().Done():
+		case <-canceled:
+		}
+	}
+}
+
+func (a *A2AAgent) write(w http.ResponseWriter, events []map[string]any, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	for i, ev := range events {
-		if a.CutAfter > 0 && i == a.CutAfter {
-			return
-		}
+	for _, ev := range events {
 		if a.Change != nil {
 			a.Change(ev)
 		}
@@ -382,18 +493,15 @@ func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[s
 		if a.old() {
 			data = flat(ev)
 		}
+		if a.LangGraph {
+			data = a.langGraphShape(flat(ev))
+		}
 		if !a.HTTP {
 			data = map[string]any{"jsonrpc": "2.0", "id": id, "result": data}
 		}
 		raw, _ := json.Marshal(data)
 		fmt.Fprintf(w, "data: %s\n\n", raw)
 		_ = out.Flush()
-	}
-	if canceled != nil {
-		select {
-		case <-r.Context().Done():
-		case <-canceled:
-		}
 	}
 }
 

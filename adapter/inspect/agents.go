@@ -101,17 +101,22 @@ func (s *server) agentsPage(w http.ResponseWriter, r *http.Request) error {
 	return s.show(w, r, agentsHTML, "Agents", v)
 }
 
+// markOfAgent returns the class of an agent's card.
+func markOfAgent(a AgentInfo) string {
+	switch {
+	case a.Good:
+		return "good"
+	case a.Known:
+		return "bad"
+	}
+	return "unsure"
+}
+
 func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 	row := agentRow{
 		Name: name, Dialect: a.Dialect, State: a.State, Profile: a.Profile, Kind: a.Kind, Stateful: a.Stateful, AskedAt: a.Asked,
-		Took: Span(a.Took), Settings: a.Settings, Calls: a.Calls, Mark: "unsure", Path: "inspect/agents/" + url.PathEscape(name) + "/try",
+		Took: Span(a.Took), Settings: a.Settings, Calls: a.Calls, Mark: markOfAgent(a), Path: "inspect/agents/" + url.PathEscape(name) + "/try",
 		Lost: []mapping.LossRow{},
-	}
-	switch {
-	case a.Good:
-		row.Mark = "good"
-	case a.Known:
-		row.Mark = "bad"
 	}
 	for _, l := range losses {
 		if l.To == a.Dialect && l.Fate != mapping.Exact {

@@ -5,7 +5,7 @@
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
 // from one view model (render.go). The other files prepare the contents of pages: axis.go and row.go (a run's events,
-// the frames that clients got, calls), story.go (a run as a person reads it), waiting.go (open questions),
+// the frames that clients got, calls), overview.go (the first page), story.go (a run as a person reads it), waiting.go (open questions),
 // conversation.go, difference.go, question.go, export.go and har.go.
 //
 //   - Pages work without scripts. A module only adds functions that need a script, and writes texts with textContent.
@@ -20,5 +20,5 @@
 //     The confirming POST carries that page's idempotency key, so two clicks act once. An answer carries the id of its
 //     question, so it cannot answer a later one. If it comes too late, the page shows the answer that was given, with
 //     its run.
-//   - The log keeps only the names of the items that an agent received (Head.Told), not their values.
+//   - The log keeps only the names of the items that an agent received (Head.Recalled), not their values.
 package inspect

@@ -46,12 +46,11 @@ type Options struct {
 // server serves all pages. Safe for concurrent use.
 type server struct {
 	Options
-	totals totalsCache
-	marks  *marks
+	marks *marks
 }
 
 func newServer(o Options) *server {
-	return &server{Options: o, totals: newTotalsCache(), marks: newMarks()}
+	return &server{Options: o, marks: newMarks()}
 }
 
 type handler = func(s *server, w http.ResponseWriter, r *http.Request) error
@@ -85,6 +84,8 @@ var routes = []route{
 	{"GET", "", mayRead, readsRun, (*server).runsPage},
 	{"GET", "/", mayRead, readsRun, (*server).withoutSlash},
 	{"GET", "/events", mayRead, readsRun, (*server).followRuns},
+	{"GET", "/overview", mayRead, readsRun, (*server).overviewPage},
+	{"GET", "/overview/events", mayRead, readsRun, (*server).followOverview},
 
 	{"GET", "/runs/{run_id}", mayRead, readsRun, (*server).runPage},
 	{"GET", "/runs/{run_id}/events", mayRead, readsRun, (*server).followRun},

@@ -77,29 +77,6 @@ func TestEveryRouteHasRightsAndAnEffect(t *testing.T) {
 	}
 }
 
-// Pieces of a message are added up, and the whole message replaces them.
-func TestUsageIsAddedUpOnce(t *testing.T) {
-	t.Parallel()
-	sum := tally{}
-	for _, e := range []mapping.Event{
-		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","usage_metadata":{"input_tokens":3,"output_tokens":1}},{}]`)},
-		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","usage_metadata":{"input_tokens":0,"output_tokens":2}},{}]`)},
-		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"n","usage_metadata":{"input_tokens":5,"output_tokens":7}},{}]`)},
-		{Kind: mapping.KindUpdate, Data: []byte(`{"messages":[{"id":"m","usage_metadata":{"input_tokens":4,"output_tokens":4}},{"id":"o","content":"usage_metadata"}]}`)},
-		{Kind: mapping.KindUpdate, Data: []byte(`{"messages":[{"usage_metadata":{"input_tokens":20,"output_tokens":30}},{"usage_metadata":{"input_tokens":1,"output_tokens":1}}]}`)},
-		{Kind: mapping.KindState, Data: []byte(`{"messages":[{"id":"old","usage_metadata":{"input_tokens":100,"output_tokens":100}}]}`)},
-		{Kind: mapping.KindUpdate, Data: []byte(`{"usage_metadata":"none", "x":[{"usage_metadata":3}`)},
-	} {
-		sum.count(&e)
-	}
-	if got := sum.total(); got == nil || *got != (usage{30, 42}) {
-		t.Errorf("%v", got)
-	}
-	if got := (tally{}).total(); got != nil {
-		t.Errorf("of nothing: %v", got)
-	}
-}
-
 func TestBriefCutsBetweenRunes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {

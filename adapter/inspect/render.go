@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -89,6 +91,7 @@ func newPage(name, tab string, assets ...string) htmlPage {
 			a.Modules = append(a.Modules, "inspect/web/"+name)
 		}
 	}
+	a.Modules = append(a.Modules, "inspect/web/keys.js")
 	functions := page.Functions()
 	maps.Copy(functions, templateFunctions)
 	return htmlPage{page.New(embedded("nav.html")+embedded(name+".html"), functions).With(a), tab}
@@ -103,18 +106,22 @@ func embedded(name string) string {
 }
 
 var templateFunctions = template.FuncMap{
-	"join":     strings.Join,
-	"list":     func(v ...any) []any { return v },
-	"has":      func(list []string, one string) bool { return slices.Contains(list, one) },
-	"ascii":    func(value string) string { return adapter.InASCII(json.RawMessage(value)) },
-	"seconds":  secondsText,
-	"share":    share,
-	"place":    func(begin, of float64) float64 { return min(share(begin, of), 100-leastBar) },
-	"width":    func(length, of float64) float64 { return max(share(length, of), leastBar) },
-	"after":    func(a, b, of float64) float64 { return share(a+b, of) },
-	"add":      func(a, b int) int { return a + b },
-	"question": rule.QuestionText,
-	"part":     func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
+	"join":      strings.Join,
+	"list":      func(v ...any) []any { return v },
+	"has":       func(list []string, one string) bool { return slices.Contains(list, one) },
+	"ascii":     func(value string) string { return adapter.InASCII(json.RawMessage(value)) },
+	"seconds":   secondsText,
+	"share":     share,
+	"place":     func(begin, of float64) float64 { return min(share(begin, of), 100-leastBar) },
+	"width":     func(length, of float64) float64 { return max(share(length, of), leastBar) },
+	"after":     func(a, b, of float64) float64 { return share(a+b, of) },
+	"add":       func(a, b int) int { return a + b },
+	"question":  rule.QuestionText,
+	"tall":      tall,
+	"radius":    radius,
+	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
+	"thousands": thousands,
+	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 
 // leastBar is the width of a bar that can be seen, in percent.
@@ -138,6 +145,40 @@ func secondsText(s float64) string {
 	default:
 		return d.Round(time.Second).String()
 	}
+}
+
+// tall returns the height of a bar in a chart of a full height. A bar that is not 0 can be seen.
+func tall(part, of, full any) float64 {
+	if number(part) <= 0 || number(of) <= 0 {
+		return 0
+	}
+	return round(max(1, number(full)*number(part)/number(of)))
+}
+
+// radius returns the radius of a mark whose area grows with the number of tokens.
+func radius(tokens, most int64) float64 {
+	return round(2 + 3*math.Sqrt(float64(tokens)/float64(max(1, most))))
+}
+
+func number(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return 0
+}
+
+func round(v float64) float64 { return math.Round(100*v) / 100 }
+
+// thousands returns a number with thousands in groups.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // share returns a part in percent.
@@ -191,7 +232,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := errorView{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
 	if e.Class == mapping.Internal {
 		s.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
-		v.Message = "The page could not be created. The log has the cause."
+		v.Message = "The page could not be rendered; see the log for the cause."
 	}
 	if s.Failed != nil {
 		s.Failed(e.Code)

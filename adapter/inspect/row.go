@@ -83,23 +83,6 @@ func cellOf(list []adapter.Frame) []frames {
 	return c
 }
 
-func usageOf(ev *mapping.Event) *usage {
-	if ev.Kind != mapping.KindUpdate {
-		return nil
-	}
-	var sum usage
-	for _, m := range updateMessages(ev.Data) {
-		if m.Usage != nil {
-			sum.Input += m.Usage.Input
-			sum.Output += m.Usage.Output
-		}
-	}
-	if sum == (usage{}) {
-		return nil
-	}
-	return &sum
-}
-
 func lineOfCall(c *adapter.AgentCall) *callLine {
 	return &callLine{N: c.N, Method: c.Method, URL: c.URL, Status: c.Status, Error: c.Error, Seconds: c.Took.Seconds(), Sent: c.Sent.Size, Received: c.Received.Size}
 }
@@ -204,7 +187,6 @@ type shownMessage struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"tool_calls"`
-	Usage *usage `json:"usage_metadata"`
 }
 
 func tokenText(data []byte) string {

@@ -147,9 +147,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 			return v, err
 		}
 	}
-	row := []runRow{{RunID: v.RunID, Status: v.Status}}
-	s.fillTotals(ctx, row)
-	v.Usage = row[0].Usage
+	v.Usage = usageOrNil(run.Totals.Usage)
 	if run.Fault != nil {
 		if v.Answered, err = s.lastFailedCall(ctx, v.RunID, v.Calls); err != nil {
 			return v, err

@@ -93,7 +93,6 @@ func (s *server) viewRuns(ctx context.Context, f runFilter) (v runsView, err err
 	for _, run := range runs {
 		v.Runs = append(v.Runs, s.viewRow(ctx, run, now))
 	}
-	s.fillTotals(ctx, v.Runs)
 	if v.First && f.showsWaiting() {
 		v.Waiting, err = s.listWaiting(ctx, f)
 	}
@@ -112,10 +111,10 @@ func (s *server) listRuns(ctx context.Context, f runFilter) ([]mapping.Run, erro
 func (s *server) viewRow(ctx context.Context, r mapping.Run, now time.Time) runRow {
 	row := runRow{
 		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Request: line(rule.RequestText(r.Kwargs)), Status: r.Status, Parked: r.Parked,
-		Owner: r.Owner, CreatedAt: r.CreatedAt, Took: took(r, now), Place: markOfRun(r),
+		Owner: r.Owner, CreatedAt: r.CreatedAt, Took: took(r, now), Place: markOfRun(r), Usage: usageOrNil(r.Totals.Usage),
 	}
 	if !r.EndedAt.IsZero() {
-		row.EndedAt = &r.EndedAt
+		row.EndedAt, row.Steps = &r.EndedAt, &r.Totals.Steps
 	}
 	if r.Fault != nil {
 		row.Why = brief(mapping.WithoutAgent(r.Agent, r.Fault.Message))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
@@ -38,14 +40,17 @@ const (
 
 // bar is a part of a run's time, in seconds since its creation.
 type bar struct {
-	Kind   barKind `json:"kind"`
-	Name   string  `json:"name"`
-	Seq    int64   `json:"seq,omitempty"`  // of the event that ends a step
-	Call   int64   `json:"call,omitempty"` // number of the call
-	Begin  float64 `json:"begin_seconds"`
-	End    float64 `json:"end_seconds"`
-	Failed bool    `json:"failed,omitempty"`
-	Usage  *usage  `json:"usage,omitempty"`
+	Kind   barKind  `json:"kind"`
+	Name   string   `json:"name"`
+	Seq    int64    `json:"seq,omitempty"`  // of the event that ends a step
+	Call   int64    `json:"call,omitempty"` // number of the call
+	Begin  float64  `json:"begin_seconds"`
+	End    float64  `json:"end_seconds"`
+	Failed bool     `json:"failed,omitempty"`
+	Usage  *usage   `json:"usage,omitempty"`
+	Turns  []int    `json:"turns,omitempty"` // the turns that came from it, by their places in the story
+	IDs    []string `json:"-"`               // of the messages of a step
+	Reads  bool     `json:"-"`               // a call that only reads
 }
 
 type barKind string
@@ -87,7 +92,7 @@ func (r *storyReader) add(e *state.Entry) {
 	if e.Kind != mapping.KindUpdate || e.Head.Reduce && e.Head.Step == nil {
 		return
 	}
-	if isStep(&e.Event) {
+	if rule.IsStep(&e.Event) {
 		r.steps++
 	}
 	within := strings.Join(e.Head.NS, "/")
@@ -96,6 +101,9 @@ func (r *storyReader) add(e *state.Entry) {
 		begin = r.newest
 	}
 	b := bar{Kind: barStep, Name: r.nameOf(&e.Event), Seq: e.Seq, Begin: begin, End: at, Usage: usageOf(&e.Event)}
+	for _, m := range messagesIn(e.Data) {
+		b.IDs = append(b.IDs, rawjson.GetText(m, "id"))
+	}
 	if e.Head.Step != nil {
 		b.Failed = e.Head.Step.Status == "failed"
 	}
@@ -135,8 +143,51 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 	st := &story{Seconds: v.Timing.Total, Whole: r.whole}
 	st.Turns, st.Earlier = r.turns(v)
 	st.Bars, st.More = r.waterfall(v.Timing, calls)
+	st.connect()
 	st.Summary = r.summary(v)
 	return st, nil
+}
+
+// connect finds the turns that came from each bar. A step made its messages, in the last call that began before the step
+// ended and does not only read.
+func (st *story) connect() {
+	at := map[string]int{}
+	for i, t := range st.Turns {
+		if t.ID != "" {
+			at[t.ID] = i
+		}
+	}
+	for i := range st.Bars {
+		step := &st.Bars[i]
+		for _, id := range step.IDs {
+			if n, ok := at[id]; ok {
+				step.Turns = append(step.Turns, n)
+			}
+		}
+		if call := st.callOf(step); call != nil {
+			call.Turns = append(call.Turns, step.Turns...)
+		}
+	}
+}
+
+func (st *story) callOf(step *bar) (call *bar) {
+	for i := range st.Bars {
+		b := &st.Bars[i]
+		if step.Kind == barStep && b.Kind == barCall && !b.Reads && b.Begin <= step.End && (call == nil || b.Begin >= call.Begin) {
+			call = b
+		}
+	}
+	return call
+}
+
+// MostTokens returns the largest number of tokens of a bar.
+func (st *story) MostTokens() (most int64) {
+	for _, b := range st.Bars {
+		if b.Usage != nil {
+			most = max(most, b.Usage.Tokens())
+		}
+	}
+	return most
 }
 
 // waterfall returns all bars in the order in which they begin.
@@ -147,7 +198,7 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 	list = append(list, r.bars...)
 	for i := range calls {
 		c := lineOfCall(&calls[i])
-		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed()})
+		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed(), Reads: c.Method == http.MethodGet})
 	}
 	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
 	switch {

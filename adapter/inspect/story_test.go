@@ -51,7 +51,7 @@ func TestBarsShareOneAxis(t *testing.T) {
 		{Kind: mapping.KindUpdate, Seq: 2, At: at(30), Head: mapping.Head{Node: "plan"}, Data: []byte(`{"messages":[{"type":"ai","usage_metadata":{"input_tokens":3,"output_tokens":1}}]}`)},
 		{Kind: mapping.KindUpdate, Seq: 3, At: at(40), Head: mapping.Head{Node: "inner", NS: []string{"sub:1"}}},
 		{Kind: mapping.KindDelta, Seq: 4, At: at(45)},
-		{Kind: mapping.KindUpdate, Seq: 5, At: at(50), Head: mapping.Head{Node: "sub"}},
+		{Kind: mapping.KindUpdate, Seq: 5, At: at(50), Head: mapping.Head{Node: "sub"}, Data: []byte(`{"messages":[{"id":"m"},{"id":"gone"}]}`)},
 		{Kind: mapping.KindUpdate, Seq: 6, At: at(60), Head: mapping.Head{Node: "step", Reduce: true}},
 		{Kind: mapping.KindEnd, Seq: 7, At: at(60)},
 	} {
@@ -61,10 +61,10 @@ func TestBarsShareOneAxis(t *testing.T) {
 	got, more := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, calls)
 	want := []bar{
 		{Kind: barWaiting, Name: "waiting", End: 0.01},
-		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{3, 1}},
+		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{Input: 3, Output: 1}, IDs: []string{""}},
 		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
-		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05},
+		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05, IDs: []string{"m", "gone"}},
 		{Kind: barRest, Name: "failed: agent_failed", Begin: 0.05, End: 0.06, Failed: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
@@ -72,6 +72,26 @@ func TestBarsShareOneAxis(t *testing.T) {
 	}
 	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 5 {
 		t.Errorf("%d bars and %d more", len(got), more)
+	}
+}
+
+// A bar knows the turns that came from it. A call that only reads made none.
+func TestTurnsComeFromStepsAndTheirCalls(t *testing.T) {
+	t.Parallel()
+	st := story{
+		Turns: []turn{{Role: "person"}, {ID: "1"}, {ID: "2"}},
+		Bars: []bar{
+			{Kind: barCall, Begin: 0, End: 1}, {Kind: barStep, Begin: 0, End: 1, IDs: []string{"", "1"}}, {Kind: barCall, Begin: 1.5, End: 3},
+			{Kind: barCall, Begin: 2, End: 3, Reads: true}, {Kind: barStep, Begin: 1, End: 3, IDs: []string{"2", "gone"}}, {Kind: barCall, Begin: 4, End: 5}, {Kind: barRest},
+		},
+	}
+	st.connect()
+	var got [][]int
+	for _, b := range st.Bars {
+		got = append(got, b.Turns)
+	}
+	if diff := cmp.Diff([][]int{{1}, {1}, {2}, nil, {2}, nil, nil}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

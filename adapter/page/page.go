@@ -50,7 +50,7 @@ type Tab struct{ Path, Name string }
 var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
 
 // Inspector is the tab for callers that may inspect the bridge.
-var Inspector = Tab{"inspect", "Inspector"}
+var Inspector = Tab{"inspect/overview", "Inspector"}
 
 // Page is a page whose main part is a template. Safe for concurrent use.
 type Page struct {

@@ -24,11 +24,11 @@ const ordinaryRun = "ordinary"
 
 const (
 	faultTable = "../../docs/faults.md"
-	faultRows  = 88 // A1 to A24, B1 to B12, C1 to C9, D1 to D8, E1 to E27, F1 to F8
+	faultRows  = 112 // A1 to A24, B1 to B12, C1 to C9, D1 to D8, E1 to E27, F1 to F8, G1 to G24
 )
 
 var (
-	faultRow  = regexp.MustCompile(`^\| ([A-F][0-9]+) \|.*\| ([^|]*) \|$`)
+	faultRow  = regexp.MustCompile(`^\| ([A-G][0-9]+) \|.*\| ([^|]*) \|$`)
 	faultTest = regexp.MustCompile("`((?:Test|Fuzz)\\w+)`(?: \\(([^)]*)\\))?")
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )

@@ -1,8 +1,10 @@
 package rule
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -19,18 +21,20 @@ const StepNode = "step"
 // n) and, if the step asks, its Interrupts. If s.OpenCall waits for the result of the last command, the result precedes
 // the ai message as a tool message. files is the object of changed files, or nil.
 //
+// If tokens had the message, its id is that of the tokens, and Head.Streamed is set.
+//
 // A step without text has a message, also without text, if it proposes a command or has skipped files.
 //
 // Data in the message is not stored twice: Head.Step has Output only if it differs from the message's text, and
 // Additional only if there is no message. StepSaid reads both.
 func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawMessage, ask mapping.Approval) mapping.Event {
 	ev := mapping.Event{RunID: runID, Kind: mapping.KindUpdate}
-	ev.Head = mapping.Head{Node: StepNode, Reduce: true}
+	ev.Head = mapping.Head{Node: StepNode, Reduce: true, Streamed: s.StreamedAs != ""}
 	if !s.SaysLast {
 		ev.Head.Interrupts = stepQuestion(runID, n, s, ask)
 	}
 	delta := new(rawjson.Writer).Open('{')
-	if list := stepMessages(mapping.StepID(taskID, n), &s); len(list) > 0 {
+	if list := stepMessages(cmp.Or(s.StreamedAs, mapping.StepID(taskID, n)), &s); len(list) > 0 {
 		delta.Key(state.KeyMessages).Array(list)
 	}
 	if !rawjson.IsNull(files) {
@@ -38,6 +42,25 @@ func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawM
 	}
 	ev.Data, ev.Head.Step = delta.Close('}').Bytes, &s
 	return ev
+}
+
+// StepToken returns a piece of the text of a message with this id. A later step has the message (StepInfo.StreamedAs),
+// unless passing is set.
+func StepToken(run *mapping.Run, id, text string, passing bool) mapping.Event {
+	w := new(rawjson.Writer).Open('[')
+	w.Open('{').Key("content").Text(text).Key("additional_kwargs").Literal("{}").Key("response_metadata").Literal("{}")
+	w.Key("id").Text(id).Key("type").Text("AIMessageChunk").Key("tool_calls").Literal("[]").Key("tool_call_chunks").Literal("[]")
+	w.Key("invalid_tool_calls").Literal("[]").Close('}')
+	w.Open('{').Key("langgraph_node").Text(StepNode).Key("run_id").Text(run.ID).Key("thread_id").Text(run.ThreadID).Close('}')
+	return mapping.Event{
+		RunID: run.ID, Kind: mapping.KindDelta, Data: w.Close(']').Bytes,
+		Head: mapping.Head{Node: StepNode, Passing: passing},
+	}
+}
+
+// WantsTokens reports whether a client of a run requested tokens.
+func WantsTokens(o *mapping.RunOptions) bool {
+	return slices.Contains(o.StreamModes, "messages") || slices.Contains(o.StreamModes, "messages-tuple")
 }
 
 // stepMessages returns the messages of a step: a result, the agent's text, or both. It removes data that the messages

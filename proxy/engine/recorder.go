@@ -31,6 +31,7 @@ type recorder struct {
 	changedFiles
 	uploaded   mapping.UploadCursor // the uploads that the agent received with the steps of this execution
 	logged     usage
+	totals     rule.RunTotals
 	fault      error // why the run must not continue
 	agentState agentState
 }
@@ -61,6 +62,7 @@ func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *record
 // replay updates the recorder with an event that an earlier execution logged.
 func (r *recorder) replay(ev *mapping.Event) {
 	r.logged.add(ev)
+	r.totals.Add(ev)
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
 		r.step = c.Step + 1
@@ -137,6 +139,7 @@ func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 // makePiece folds the event and returns it with everything to be written together with it.
 func (r *recorder) makePiece(ev *mapping.Event) (piece, error) {
 	r.logged.add(ev)
+	r.totals.Add(ev)
 	if r.fault == nil {
 		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
 	}
@@ -203,13 +206,6 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	ev.Head.Link = &l
 	if r.x.next != nil && r.exposes.ReportsState() {
 		ev.Head.Uploaded = r.x.next.Uploaded // the agent has accepted the step and the update
-	}
-}
-
-// recordEndLink records the link of an end event. It is written with the end.
-func (r *recorder) recordEndLink(ev *mapping.Event) {
-	if ev.Head.Link != nil {
-		r.addLink(ev)
 	}
 }
 
@@ -302,7 +298,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	x := r.x
 	now := x.store.Now()
 	if out.Parked {
-		return r.writer.close(ctx, nil, x.e.endOf(&x.Run, out, now, r.fold))
+		return r.writer.close(ctx, nil, r.endOf(out, now))
 	}
 	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out, AgentTime: x.calls.agentTime()}}
 	if n := x.Run.Attempt; n > 1 {
@@ -333,7 +329,13 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		}
 		p.link = &link
 	}
-	return r.writer.close(ctx, &p, x.e.endOf(&x.Run, out, now, r.fold))
+	return r.writer.close(ctx, &p, r.endOf(out, now))
+}
+
+func (r *recorder) endOf(out mapping.Outcome, now time.Time) *store.End {
+	end := r.x.e.endOf(&r.x.Run, out, now, r.fold)
+	end.Totals = new(r.totals.Total())
+	return end
 }
 
 // agentRemembers reports whether the agent keeps the thread's messages itself, so that the link needs the checkpoint on

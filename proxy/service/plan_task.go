@@ -133,6 +133,11 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 			return err
 		}
 	case last.Status == mapping.RunInterrupted:
+		if dropped, err := p.isDropped(ctx, last); err != nil {
+			return err
+		} else if dropped {
+			break
+		}
 		st, err := p.s.store.Runs.Standing(ctx, last.ThreadID, last.ID)
 		if notFound(err) {
 			break // it was rolled back
@@ -142,6 +147,15 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 		}
 	}
 	return rule.NothingToResume(p.out.Run.ThreadID, open)
+}
+
+// isDropped reports whether a later run has dropped the question of a task that the request names.
+func (p *runPlan) isDropped(ctx context.Context, last *mapping.Run) (bool, error) {
+	if p.named == nil {
+		return false, nil
+	}
+	newest, err := p.s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: p.out.Run.ThreadID, Agent: p.out.Run.Agent, Limit: 1})
+	return firstRun(newest).ID != last.ID, err
 }
 
 // endQuestions returns the questions in the end event of a run.
@@ -290,6 +304,9 @@ func (p *runPlan) beginTask() {
 // continues after a stop requested by the client, as in LangGraph.
 func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	if !p.mayAnswer() {
+		if p.req.InputAnswers && p.named != nil { // another request was first: the input must not become a further message of the task
+			return rule.NothingToResume(p.out.Run.ThreadID, p.thread.Interrupts)
+		}
 		return nil
 	}
 	last, err := p.resumeTarget(ctx)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/apbridge/apbridge/proxy/store"
 
@@ -133,6 +134,10 @@ func (s *Service) DeleteRun(ctx context.Context, ref adapter.RunRef) error {
 		return err
 	}
 	return s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest, Rollback: true})
+}
+
+func (s *Service) RunActivity(ctx context.Context, since time.Time) (mapping.Activity, error) {
+	return s.store.Runs.Activity(ctx, since)
 }
 
 func (s *Service) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {

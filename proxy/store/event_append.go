@@ -35,6 +35,9 @@ type End struct {
 	Webhook *Webhook             // of the run itself
 	Hook    WriteHook            // returns notifications for hooks of the task; nil means none
 	Expire  time.Time            // delete thread (DeleteAfter) at
+	// Totals are those of the run so far, or nil if they have not changed. Their cost is that of the whole task, from
+	// which the cost of the task's other runs is subtracted.
+	Totals *mapping.RunTotals
 }
 
 // Append commits a. It returns ErrFenced if the run is not held under the fence. The returned events have Seq and
@@ -199,6 +202,9 @@ func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
 			return err
 		}
+		if err := putTotals(t, at, e.Totals); err != nil {
+			return err
+		}
 		return s.free(t, at, runID, e)
 	}
 	fault, err := encodeFault(e.Outcome.Fault)
@@ -207,6 +213,9 @@ func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
 		at.Run, string(e.Outcome.Status), t.Sealed(fault, colRunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+		return err
+	}
+	if err := putTotals(t, at, e.Totals); err != nil {
 		return err
 	}
 	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {

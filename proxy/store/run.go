@@ -15,10 +15,11 @@ type Runs struct{ base *base }
 
 // runColumns begins with the columns that lists filter by.
 const runColumns = `r.run_id, r.metadata, r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
- r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.cancel_reason, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us
+ r.kwargs, r.strategy, r.flavour, r.options, r.base, r.attempt, r.fault, r.cancel_reason, r.created_us, r.updated_us, r.started_us, r.ended_us, r.run_after_us,
+ r.steps, r.input_tokens, r.output_tokens, r.cost_micros
  FROM runs r JOIN threads h ON h.id = r.thread JOIN tasks k ON k.id = r.task`
 
-const runWidth = 30
+const runWidth = 34
 
 // runRow is a run with its keys and the columns used only in this package.
 type runRow struct {
@@ -41,16 +42,22 @@ func readRun(t *sqldb.Tx, where string, args ...any) (*runRow, error) {
 
 func (r *runRow) scan(scan func(...any) error) error {
 	var options, fault []byte
-	var created, updated, started, ended, after int64
+	var created, updated, started, ended, after, cost int64
+	totals := &r.Totals
 	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
 		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(rawOf(&r.Kwargs), colRunKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
-		sqldb.Unsealed(&options, colRunOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, colRunFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
+		sqldb.Unsealed(&options, colRunOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, colRunFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after,
+		&totals.Steps, &totals.Input, &totals.Output, &cost)
 	if err != nil {
 		return err
 	}
 	r.size = len(r.Metadata) + len(r.Kwargs) + len(options) + len(fault)
 	r.CreatedAt, r.UpdatedAt, r.StartedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(started)
 	r.EndedAt, r.RunAfter = sqldb.TimeOf(ended), sqldb.TimeOf(after)
+	totals.Cost = dollarsOf(cost)
+	if ended == 0 {
+		*totals = mapping.RunTotals{} // a parked run has those of its steps so far
+	}
 	if err := decode(options, &r.Options); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package backend_test
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -27,13 +28,23 @@ func saying(prompt string) adapter.Assignment {
 	return task
 }
 
-func dial(t *testing.T, a *adaptertest.A2AAgent) adapter.Backend {
+func dial(t *testing.T, a http.Handler) adapter.Backend {
 	t.Helper()
-	b, err := backend.Dial(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
+	b, err := dialAgent(a)(adaptertest.Upstream(adaptertest.Serve(t, a).URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// dialAgent returns Dial for the server of an agent.
+func dialAgent(a *adaptertest.A2AAgent) func(adapter.Upstream) (adapter.Backend, error) {
+	return func(up adapter.Upstream) (adapter.Backend, error) {
+		if a.LangGraph {
+			up.Config.URL += adaptertest.LangGraphPath
+		}
+		return backend.Dial(up)
+	}
 }
 
 // texts returns the texts of the steps of a run.
@@ -143,7 +154,7 @@ func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
 			if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"painted red"}) || tr.End().Status != mapping.RunSuccess {
 				t.Errorf("answered: %q, %v, %+v", got, tr.Err, tr.End())
 			}
-			if m := a.Seen[1]; m["taskId"] != "task-1" || m["contextId"] != "context-of-task-1" {
+			if m := a.Seen[1]; m["taskId"] != "task-1" || m["contextId"] != answer.Link.Topic || answer.Link.Topic == "" {
 				t.Errorf("the answer was sent as %v", m)
 			}
 		})
@@ -252,5 +263,66 @@ func TestDetect(t *testing.T) {
 		if got != c.want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// A task that waits for an authorization goes on by itself. The run reports that it waits, once, also if it is polled.
+func TestAnAuthorizationIsAwaited(t *testing.T) {
+	t.Parallel()
+	for name, v := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := v.New()
+			b := dial(t, a)
+			task := saying("authorize")
+			reports := 0
+			for ev, err := range b.Run(t.Context(), &task) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ev.Kind == mapping.KindCustom && ev.Head.Waiting {
+					if reports++; !strings.Contains(string(ev.Data), "Sign in at the bank.") {
+						t.Errorf("report %s", ev.Data)
+					}
+					if err := b.(adapter.Canceler).Cancel(t.Context(), mapping.Link{Remote: "task-1"}, task.Run.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if out := ev.Head.Outcome; out != nil && !out.Cancelled {
+					t.Errorf("outcome %+v", out)
+				}
+			}
+			if reports != 1 {
+				t.Errorf("%d reports", reports)
+			}
+		})
+	}
+	tr := adaptertest.Collect(t.Context(), dial(t, &adaptertest.A2AAgent{}), saying("authorize once"), 0)
+	var waits []bool
+	for _, ev := range tr.Events {
+		if ev.Kind == mapping.KindCustom {
+			waits = append(waits, ev.Head.Waiting)
+		}
+	}
+	if tr.Err != nil || !slices.Equal(waits, []bool{true, false}) || !slices.Equal(texts(tr), []string{"paid"}) {
+		t.Errorf("reports that it waits: %v, steps %q, %v", waits, texts(tr), tr.Err)
+	}
+}
+
+// LangGraph's tasks show the history of their whole context, so that each of them shows a message whose response was lost.
+func TestALostResponseIsLookedUpAmongTasksOfOneContext(t *testing.T) {
+	t.Parallel()
+	a := &adaptertest.A2AAgent{LangGraph: true}
+	b := dial(t, a)
+	first := adaptertest.Collect(t.Context(), b, saying("say"), 0)
+	next := saying("file please")
+	next.Run.ID, next.Link = mapping.NewID(), mapping.Link{Topic: first.Events[0].Head.Link.Topic}
+	if tr := adaptertest.Collect(t.Context(), b, next, 1); tr.Err != nil {
+		t.Fatal(tr.Err)
+	}
+	next.InDoubt, next.Files = true, adaptertest.NewFiles(nil)
+	tr := adaptertest.Collect(t.Context(), b, next, 0)
+	if tr.Err != nil || a.Work() != 2 || len(tr.Events) == 0 || tr.Events[0].Head.Link.Remote != "task-2" {
+		t.Errorf("%d messages, %v, %d steps", a.Work(), tr.Err, len(tr.Outputs()))
 	}
 }

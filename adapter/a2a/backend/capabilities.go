@@ -28,7 +28,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapSubgraphs:      mapping.None("An A2A agent has no subgraphs."),
 		mapping.CapStopBefore:     mapping.None("An A2A agent has no nodes to stop at."),
 		mapping.CapStopAfter:      mapping.None("An A2A agent has no nodes to stop at."),
-		mapping.CapStreamModes:    mapping.Full("Every mode is supported. Each artifact of the agent is one message chunk."),
+		mapping.CapStreamModes:    mapping.Full("Every mode is supported. Text of an artifact that grows arrives as tokens, a whole artifact as one message chunk."),
 		mapping.CapFork:           mapping.Full("The bridge forks the state and passes it to a new context."),
 		mapping.CapState:          mapping.Full("Merged into the state that the bridge keeps for the agent."),
 		mapping.CapAuthor:         mapping.Partial("Stored as the checkpoint's author. An A2A agent has only one node."),

@@ -10,11 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Codes of runs that the agent itself ended.
-const (
-	CodeAgentFailed   = "agent_failed"
-	CodeAgentRejected = "agent_rejected"
-)
+// CodeAgentFailed is the code of a run that the agent itself ended as failed.
+const CodeAgentFailed = "agent_failed"
 
 const errorText = 300 // characters of the agent's text that are shown
 
@@ -27,7 +24,7 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 func (b *backend) failed(state wire.TaskState, m *wire.Message) *mapping.Error {
 	code, what := CodeAgentFailed, "reports that its task failed"
 	if state == wire.StateRejected {
-		code, what = CodeAgentRejected, "rejected the task"
+		code, what = mapping.CodeAgentRejected, "rejected the task"
 	}
 	text := ""
 	if m != nil {
@@ -63,13 +60,13 @@ func (b *backend) failure(err error) *mapping.Error {
 		}
 		e = b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached: %s.", why)
 	case f.Slow:
-		e = b.fail(mapping.CodeUpstreamUnreachable, "gave no answer in time.")
+		e = b.fail(mapping.CodeUpstreamUnreachable, "did not answer in time. Check whether it is busy.")
 	case f.Kind == upstream.Refused:
 		e = b.fail(mapping.CodeUpstreamError, "answered %d%s", f.Status, b.to.Refusal(f.Status, f.Header, f.Body))
 	case errors.Is(err, upstream.ErrTooLong):
 		e = b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
 	default:
-		e = b.fail(mapping.CodeBadUpstream, "gave an answer that cannot be read.")
+		e = b.fail(mapping.CodeBadUpstream, "sent a response that cannot be read.")
 	}
 	e.Err = f.Err
 	return e

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
@@ -28,28 +29,42 @@ type output struct {
 	here      int      // steps yielded by this call
 	artifacts []*artifact
 	state     wire.TaskState
+	at        time.Time     // of the newest status
 	final     *wire.Message // of the newest status, or the message that is the whole response
 	direct    bool          // final is the whole response, and there is no task
 	held      *step         // the newest complete step: the next event shows whether it is the last one
 	texts     bool          // an artifact of this run has text
 	over      *mapping.Outcome
+	speech    speech
+	reported  reported // the newest status that was yielded
+	resumed   bool     // the stream is not that of the message, so that the agent may repeat or omit pieces
 }
 
 // artifact is an artifact of the agent, as far as it was received.
 type artifact struct {
 	wire.Artifact
 	complete bool
+	gap      bool // pieces of it may be missing
+	doubtful bool // pieces of it may be missing or doubled: the task has the right ones at its end
+}
+
+// reported identifies a status of a working agent.
+type reported struct {
+	state         wire.TaskState
+	message, text string
 }
 
 // step is a step that was not yielded yet.
 type step struct {
 	id, name  string
+	source    string // of its text: see speech
+	streamed  string // the message that has its text
 	parts     wire.Parts
 	between   string // between texts: see textOf
 	interrupt []mapping.Interrupt
 }
 
-func newOutput(r *run) output { return output{r: r} }
+func newOutput(r *run) output { return output{r: r, speech: newSpeech(r)} }
 
 func (o *output) noteLogged(ids ...string) {
 	for _, id := range ids {
@@ -64,9 +79,17 @@ func (o *output) isLogged(id string) bool { return id != "" && slices.Contains(o
 // ids returns the ids of all steps of the task that were yielded.
 func (o *output) ids() []string { return slices.Clone(o.logged) }
 
-// replay notes a logged step of this run. A last step or a question is followed by the end, which is not logged.
+// replay notes a logged event of this run. A last step or a question is followed by the end, which is not logged.
 func (o *output) replay(ev mapping.Event) {
+	o.speech.replay(&ev)
+	if ev.Kind == mapping.KindCustom && ev.Head.Name == wire.StatusUpdateName {
+		var u wire.TaskStatusUpdateEvent
+		if o.r.reader.Read(wire.V1, ev.Data, &u) == nil {
+			o.reported = reportOf(&u.Status)
+		}
+	}
 	switch {
+	case ev.Head.Step == nil:
 	case ev.Head.Step.SaysLast:
 		o.over = &mapping.Outcome{Status: mapping.RunSuccess}
 	case ev.Asks():
@@ -84,20 +107,51 @@ func (o *output) snapshot(t *wire.Task) {
 	for i := range t.Artifacts {
 		a := o.find(t.Artifacts[i].ArtifactID)
 		a.replace(t.Artifacts[i])
-		a.complete = o.isLogged(a.key())
+		a.complete, a.gap = o.isLogged(a.key()), false
+		a.doubtful = o.resumed && !a.complete
 	}
-	o.note(&t.Status)
+	if o.note(&t.Status); o.settled() {
+		o.trust()
+	}
 }
 
 // artifact notes an artifact or a part of one (S 4.2.2). One that is sent again replaces the earlier one.
 func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
 	a := o.find(u.Artifact.ArtifactID)
+	if u.Append && o.resumed {
+		a.gap, a.doubtful = a.gap || a.complete || len(a.Parts) == 0, true
+	}
 	if u.Append && len(a.Parts) > 0 {
 		a.Parts = joined(a.Parts, u.Artifact.Parts)
 	} else {
+		a.gap = a.gap && u.Append
+		a.doubtful = a.doubtful && u.Append
 		a.replace(u.Artifact)
 	}
 	a.complete = u.LastChunk
+}
+
+// broke notes that a stream broke off. Later streams are not trusted to continue an artifact exactly: servers have
+// subscribed to a task after they had read it, or before, so that pieces were lost or came twice.
+func (o *output) broke() {
+	o.resumed = true
+	for _, a := range o.artifacts {
+		if !a.complete {
+			a.gap, a.doubtful = true, true
+		}
+	}
+}
+
+// isDoubtful reports whether the task has to be read once more at its end.
+func (o *output) isDoubtful() bool {
+	return slices.ContainsFunc(o.artifacts, func(a *artifact) bool { return a.doubtful })
+}
+
+// trust ends all doubts: nothing better is known.
+func (o *output) trust() {
+	for _, a := range o.artifacts {
+		a.doubtful = false
+	}
 }
 
 func (a *artifact) replace(with wire.Artifact) {
@@ -151,19 +205,43 @@ func (o *output) message(m *wire.Message) { o.final, o.direct = m, true }
 // status notes a status, and yields what a working agent reports with it.
 func (o *output) status(s *wire.TaskStatus) error {
 	o.note(s)
-	if s.State != wire.StateWorking && s.State != wire.StateSubmitted && s.State != wire.StateAuthRequired || s.Message == nil && s.State != wire.StateAuthRequired {
+	return o.report(s)
+}
+
+// report yields the message of a working agent, and that it waits for an authorization or no longer does.
+func (o *output) report(s *wire.TaskStatus) error {
+	if s.State != wire.StateWorking && s.State != wire.StateSubmitted && s.State != wire.StateAuthRequired || o.settled() {
 		return nil
 	}
-	data, err := wire.Append(nil, wire.V1, &wire.TaskStatusUpdateEvent{TaskID: o.r.task, ContextID: o.r.context, Status: withoutEmptyMessage(*s)})
+	now, before := reportOf(s), o.reported
+	waits := s.State == wire.StateAuthRequired || before.state == wire.StateAuthRequired
+	if now == before || now.message == "" && now.text == "" && !waits {
+		return nil
+	}
+	data, err := wire.Append(nil, wire.V1, &wire.TaskStatusUpdateEvent{TaskID: o.r.task, ContextID: o.r.context, Status: shown(*s)})
 	if err != nil {
 		return nil //nolint:nilerr // a report that cannot be repeated is left out
 	}
-	return o.r.emit(mapping.Event{Kind: mapping.KindCustom, Data: data})
+	o.reported = now
+	if err := o.speech.say(statusSource(now.message), now.text, true, true); err != nil {
+		return err
+	}
+	head := mapping.Head{Name: wire.StatusUpdateName, Waiting: s.State == wire.StateAuthRequired}
+	return o.r.emit(mapping.Event{Kind: mapping.KindCustom, Head: head, Data: data})
 }
 
-// withoutEmptyMessage removes a message without parts, which must not be written (S 5.7).
-func withoutEmptyMessage(s wire.TaskStatus) wire.TaskStatus {
-	if s.Message != nil && len(s.Message.Parts) == 0 {
+func reportOf(s *wire.TaskStatus) reported {
+	now := reported{state: s.State}
+	if m := shown(*s).Message; m != nil {
+		now.message = m.MessageID
+		now.text, _ = textOf(m.Parts, "\n")
+	}
+	return now
+}
+
+// shown removes a message that has no parts, which must not be written (S 5.7), or that echoes the user's.
+func shown(s wire.TaskStatus) wire.TaskStatus {
+	if s.Message != nil && (len(s.Message.Parts) == 0 || s.Message.Role == wire.RoleUser) {
 		s.Message = nil
 	}
 	return s
@@ -175,22 +253,37 @@ func (o *output) note(s *wire.TaskStatus) {
 	if o.state.Terminal() || s.State == "" || s.State == wire.StateInputRequired && o.isLogged(questionID(s)) {
 		return
 	}
-	o.state, o.final = s.State, s.Message
+	o.state, o.at, o.final = s.State, s.Timestamp, s.Message
 }
 
-// deliver yields the artifacts that are complete.
+// deliver yields the artifacts that are complete, and the new text of the others.
 func (o *output) deliver() error {
+	if o.settled() && o.isDoubtful() {
+		return nil
+	}
 	for _, a := range o.artifacts {
-		if !a.complete && !o.settled() || len(a.Parts) == 0 {
+		if err := o.say(a); err != nil {
+			return err
+		}
+		if !a.complete && !o.settled() || len(a.Parts) == 0 || a.doubtful {
 			continue
 		}
 		if key := a.key(); !o.isLogged(key) {
-			if err := o.push(&step{id: key, name: a.Name, parts: a.Parts}); err != nil {
+			if err := o.push(&step{id: key, name: a.Name, source: artifactSource(a.ArtifactID), parts: a.Parts}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// say yields the new text of an artifact that grows.
+func (o *output) say(a *artifact) error {
+	if a.gap || !o.speech.wanted {
+		return nil
+	}
+	text, _ := textOf(a.Parts, "")
+	return o.speech.say(artifactSource(a.ArtifactID), text, !a.complete && !o.settled(), false)
 }
 
 // push holds a step, and yields the one before it.
@@ -200,6 +293,12 @@ func (o *output) push(s *step) error {
 		return err
 	}
 	o.held = s
+	text, _ := textOf(s.parts, s.between)
+	for _, source := range []string{s.source, statusSource(o.reported.message)} {
+		if s.streamed == "" {
+			s.streamed = o.speech.finish(source, text)
+		}
+	}
 	if slices.ContainsFunc(s.parts, func(p wire.Part) bool { return p.Kind == wire.PartText && p.Text != "" }) {
 		o.texts = true
 	}
@@ -233,16 +332,19 @@ func (o *output) finish() (mapping.Outcome, error) {
 	return mapping.Outcome{Status: mapping.RunSuccess}, o.flush(true)
 }
 
-// ask yields the question of a task that needs input, as a step.
+// ask yields the question of a task that needs input, as a step. LangGraph Server's endpoint asks by an artifact.
 func (o *output) ask() (mapping.Outcome, error) {
-	id := questionID(&wire.TaskStatus{State: o.state, Message: o.final})
-	q := &step{id: id, between: "\n", interrupt: []mapping.Interrupt{question(o.final)}}
-	if o.final != nil {
+	q := &step{id: questionID(&wire.TaskStatus{State: o.state, Message: o.final, Timestamp: o.at}), between: "\n"}
+	if o.final != nil && len(o.final.Parts) > 0 {
 		q.parts = o.final.Parts
+	} else if o.held != nil {
+		q.parts, q.name, q.between, q.streamed, o.held = o.held.parts, o.held.name, o.held.between, o.held.streamed, nil
 	}
-	if q.interrupt[0].ID == "" {
-		q.interrupt[0].ID, q.interrupt[0].Nameless = mapping.InterruptID(o.r.assigned.Run.ID, o.number()+1), true
+	asked := question(q.parts)
+	if asked.ID == "" {
+		asked.ID, asked.Nameless = mapping.InterruptID(o.r.assigned.Run.ID, o.number()+1), true
 	}
+	q.interrupt = []mapping.Interrupt{asked}
 	if err := o.push(q); err != nil {
 		return mapping.Outcome{}, err
 	}
@@ -257,30 +359,33 @@ func questionID(s *wire.TaskStatus) string {
 	return "question " + s.Timestamp.String()
 }
 
-// question returns a question for the bridge's clients: its text, or its text and data.
-func question(m *wire.Message) mapping.Interrupt {
+// question returns a question for the bridge's clients: the value that an agent gives with the id of its question, or the
+// text, or the text and the data.
+func question(parts wire.Parts) mapping.Interrupt {
 	var q mapping.Interrupt
-	text, data := "", []json.RawMessage(nil)
-	if m != nil {
-		text, _ = textOf(m.Parts, "\n")
-		for _, p := range m.Parts {
-			if p.Kind != wire.PartData {
-				continue
-			}
-			data = append(data, p.Data)
-			for _, name := range []string{"interrupt_id", "interruptId"} {
-				q.ID = cmp.Or(q.ID, rawjson.GetText(p.Data, name))
-			}
-			if schema := rawjson.Get(p.Data, "response_schema"); rawjson.Kind(schema) == '{' {
-				q.Schema = schema
+	text, _ := textOf(parts, "\n")
+	var data []json.RawMessage
+	for _, p := range parts {
+		if p.Kind != wire.PartData {
+			continue
+		}
+		data = append(data, p.Data)
+		for _, name := range []string{"interrupt_id", "interruptId"} {
+			if id := rawjson.GetText(p.Data, name); id != "" && q.ID == "" {
+				q.ID, q.Value = id, rawjson.Get(p.Data, "value")
 			}
 		}
+		if schema := rawjson.Get(p.Data, "response_schema"); rawjson.Kind(schema) == '{' {
+			q.Schema = schema
+		}
 	}
-	if len(data) == 0 {
+	switch {
+	case q.Value != nil && len(data) == 1:
+	case len(data) == 0:
 		q.Value = rawjson.Quote(text)
-		return q
+	default:
+		q.Value = new(rawjson.Writer).Open('{').Key("text").Text(text).Key("data").Array(data).Close('}').Bytes
 	}
-	q.Value = new(rawjson.Writer).Open('{').Key("text").Text(text).Key("data").Array(data).Close('}').Bytes
 	return q
 }
 
@@ -293,7 +398,7 @@ func (o *output) flush(last bool) error {
 	if o.held = nil; s == nil {
 		return nil
 	}
-	info := mapping.StepInfo{ID: s.id, Name: s.name, Status: "completed", SaysLast: last}
+	info := mapping.StepInfo{ID: s.id, Name: s.name, Status: "completed", SaysLast: last, StreamedAs: s.streamed}
 	text, data := textOf(s.parts, s.between)
 	if text != "" {
 		info.Output = rawjson.Quote(text)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -56,8 +57,8 @@ func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(m
 			r.output.noteLogged(head.Link.Steps...)
 		case ev.Kind == mapping.KindUpdate && head.Step != nil:
 			r.output.noteLogged(head.Step.ID)
-			r.output.replay(ev)
 		}
+		r.output.replay(ev)
 	}
 	return r
 }
@@ -249,6 +250,9 @@ func (r *run) handle(ev wire.StreamResponse) error {
 			return err
 		}
 		r.output.snapshot(ev.Task)
+		if err := r.output.report(&ev.Task.Status); err != nil {
+			return err
+		}
 	case ev.Message != nil:
 		if ev.Message.Role == wire.RoleUser { // an echo
 			return nil
@@ -302,6 +306,7 @@ func (r *run) follow() error {
 	if err != nil {
 		return err
 	}
+	r.output.broke()
 	heard := time.Now()
 	for wait, subscribes := firstPoll, e.streams; ; wait = min(2*wait, longestPoll) {
 		if subscribes {
@@ -365,12 +370,7 @@ func (r *run) poll() error {
 // hasMessage reports whether a task has the message of this run. If its history does not show that, the question
 // decides: the answered one is logged.
 func (r *run) hasMessage(task wire.Task) bool {
-	for _, m := range task.History {
-		if m.MessageID == r.messageID() {
-			return true
-		}
-	}
-	return !r.output.isLogged(questionID(&task.Status))
+	return r.isSent(&task) || !r.output.isLogged(questionID(&task.Status))
 }
 
 // mostSearched is how many of the agent's newest tasks are searched for a message.
@@ -391,17 +391,27 @@ func (r *run) findSent(broke error) error {
 	if err := r.reader.Read(r.version(), result, &list); err != nil {
 		return r.unknown(broke, err)
 	}
-	for _, task := range list.Tasks {
-		for _, m := range task.History {
-			if m.MessageID == r.messageID() {
-				if err := r.link(task.ID, task.ContextID); err != nil {
-					return err
-				}
-				return r.follow()
-			}
+	var found *wire.Task
+	for i := range list.Tasks {
+		if task := &list.Tasks[i]; r.isSent(task) && (found == nil || task.Status.Timestamp.After(found.Status.Timestamp)) {
+			found = task
 		}
 	}
-	return r.unknown(broke, nil)
+	if found == nil {
+		return r.unknown(broke, nil)
+	}
+	if err := r.link(found.ID, found.ContextID); err != nil {
+		return err
+	}
+	return r.follow()
+}
+
+// isSent reports whether a task may be that of the message. LangGraph's tasks show the history of their whole context, so
+// that earlier tasks may show the message, too. The newest is the right one, since nothing is sent after it.
+func (r *run) isSent(task *wire.Task) bool {
+	return slices.ContainsFunc(task.History, func(m wire.Message) bool {
+		return m.MessageID == r.messageID() && (m.TaskID == "" || m.TaskID == task.ID)
+	})
 }
 
 // findAnswered reads the task whose answer may have been lost. If it still asks, nobody knows whether the answer is on
@@ -424,10 +434,27 @@ func (r *run) findAnswered(broke error) error {
 	return r.follow()
 }
 
+// complete reads a task that has settled once more if its artifacts are doubtful.
+func (r *run) complete() error {
+	if !r.output.isDoubtful() {
+		return nil
+	}
+	result, err := r.call(r.ctx, wire.MethodGetTask, &wire.GetTaskRequest{ID: r.task})
+	var task wire.Task
+	if err == nil && r.reader.Read(r.version(), result, &task) == nil {
+		r.output.snapshot(&task)
+	}
+	r.output.trust()
+	return r.output.deliver()
+}
+
 // finish yields the end if the task has settled.
 func (r *run) finish() (done bool, err error) {
 	if !r.output.settled() {
 		return false, nil
+	}
+	if err := r.complete(); err != nil {
+		return true, err
 	}
 	out, err := r.output.finish()
 	if err != nil {

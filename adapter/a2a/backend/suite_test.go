@@ -21,6 +21,8 @@ var variants = map[string]*adaptertest.A2AAgent{
 	"0.3, no card":                 {Version: "0.3", NoCard: true},
 	"1.0 with a card for 0.3":      {CardSays: "0.3"},
 	"0.3 with a card for 1.0":      {Version: "0.3", CardSays: "1.0"},
+	"LangGraph":                    {LangGraph: true},
+	"LangGraph, polled":            {LangGraph: true, CutAfter: 2},
 	"1.0, streams always break":    {CutAfter: 1},
 	"1.0 over HTTP+JSON, breaking": {HTTP: true, CutAfter: 3},
 }
@@ -48,10 +50,10 @@ func TestBackend(t *testing.T) {
 				return func() adaptertest.Peer { return garbage{v.New(), status, body} }
 			}
 			adaptertest.TestBackend(t, adaptertest.Suite{
-				Dial: backend.Dial, Works: with("say"), Asks: with("ask"), Hangs: with("hang"),
+				Dial: dialAgent(v), Works: with("say"), Asks: with("ask"), Hangs: with("hang"),
 				Fails: []adaptertest.Failure{
 					{Name: "failed", Peer: with("fail"), Code: backend.CodeAgentFailed},
-					{Name: "rejected", Peer: with("reject"), Code: backend.CodeAgentRejected},
+					{Name: "rejected", Peer: with("reject"), Code: mapping.CodeAgentRejected},
 					{Name: "500", Peer: broken(500, "oh"), Code: mapping.CodeUpstreamError},
 					{Name: "no JSON", Peer: broken(200, "oh"), Code: mapping.CodeBadUpstream},
 					{Name: "neither task nor message", Peer: broken(200, `{"jsonrpc":"2.0","id":"1","result":{}}`), Code: mapping.CodeBadUpstream},

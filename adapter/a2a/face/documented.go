@@ -37,8 +37,10 @@ func RequestFields() []mapping.RequestField {
 		mapping.FixedFields(message, mapping.Full("The agent gets it as a file, or as part of the message."), "parts.raw"),
 		mapping.BridgedFields(message, "messageId", "contextId", "taskId", "configuration.acceptedOutputModes", "configuration.historyLength",
 			"configuration.returnImmediately", "configuration.taskPushNotificationConfig"),
-		mapping.BridgedFields("task query", "contextId", "status", "pageSize", "pageToken", "historyLength", "statusTimestampAfter", "includeArtifacts"),
-		mapping.BridgedFields("push notification", "id", "url", "token", "authentication"),
+		mapping.BridgedFields("task query", "contextId", "pageSize", "pageToken", "historyLength", "statusTimestampAfter", "includeArtifacts"),
+		mapping.FixedFields("task query", mapping.Partial("TASK_STATE_WORKING also finds tasks that wait for an authorization. TASK_STATE_AUTH_REQUIRED finds none."), "status"),
+		mapping.BridgedFields("push notification", "id", "token", "authentication"),
+		mapping.FixedFields("push notification", mapping.Partial("Statuses are posted, and the task at its end. Artifacts, TASK_STATE_AUTH_REQUIRED and reports of a working agent are not."), "url"),
 	)
 }
 

@@ -22,7 +22,7 @@ import (
 func TestEveryRouteHasAnEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
-	Mount(r, nil, adapter.Face{A2A: config.Default().A2A})
+	Mount(r, nil, adapter.Face{Section: config.Default().A2A})
 	err := r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, _ := route.GetPathTemplate()
 		methods, _ := route.GetMethods()
@@ -57,7 +57,6 @@ func TestErrors(t *testing.T) {
 	}{
 		{mapping.NotFound, mapping.CodeTaskNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeThreadNotFound, wire.CodeTaskNotFound, 404},
-		{mapping.NotFound, codeHookNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeAgentNotFound, wire.CodeInvalidParams, 404},
 		{mapping.Conflict, codeTaskEnded, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeNoPendingInterrupt, wire.CodeUnsupportedOperation, 400},
@@ -112,6 +111,38 @@ func FuzzMessages(f *testing.F) {
 		if json.Valid(raw) {
 			partsOf(raw, 100)
 			says(raw)
+		}
+	})
+}
+
+// FuzzSentMessages checks that the parts of any message that the face accepts come back in its history. Empty texts and
+// files do not.
+func FuzzSentMessages(f *testing.F) {
+	f.Add([]byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"},{"data":{"n":1.50}},{"raw":"AA==","filename":"a.bin"},{"url":"https://h/a.png","mediaType":"image/png"}]}`))
+	f.Add([]byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"data":"text"},{"data":""},{"data":null},{"text":"{}"},{"raw":"","mediaType":"text/plain"}]}`))
+	f.Add([]byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"url":"x","filename":"\u0000"},{"raw":"_w","filename":"../a/b","mediaType":"Image/PNG; q=1"}]}`))
+	r := wire.NewReader(wire.Limits{Bytes: 1 << 16, Depth: 30, Count: 50})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var m wire.Message
+		if r.Read(wire.V1, raw, &m) != nil {
+			return
+		}
+		kept := stateMessage(&m)
+		if !json.Valid(kept) {
+			t.Fatalf("%s is kept as %s", raw, kept)
+		}
+		var want []wire.PartKind
+		for _, p := range m.Parts {
+			if p.Text != "" || p.URL != "" || len(p.Raw) > 0 || p.Kind == wire.PartData {
+				want = append(want, p.Kind)
+			}
+		}
+		var got []wire.PartKind
+		for _, p := range partsOf(kept, 1<<20) {
+			got = append(got, p.Kind)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s is kept as %s (-sent +back):\n%s", raw, kept, diff)
 		}
 	})
 }

@@ -41,7 +41,7 @@ type sent struct {
 // send reads a message and starts the run for it, or finds the one that it has already started.
 func (s *server) send(c *call, modes []string) (*sent, error) {
 	var m sent
-	if err := c.read(&m.request); err != nil {
+	if err := c.params(&m.request, &m.request.Tenant); err != nil {
 		return nil, err
 	}
 	if err := s.check(&m.request); err != nil {
@@ -104,9 +104,6 @@ func (s *server) dropQuestions(c *call, n *adapter.RunRequest, r *mapping.Run) e
 
 // check refuses a message that is wrong whatever its task.
 func (s *server) check(q *wire.SendMessageRequest) error {
-	if err := noTenant(q.Tenant); err != nil {
-		return err
-	}
 	m := q.Message
 	if m.Role != wire.RoleUser {
 		return invalidParams("message.role", "must be %s", wire.RoleUser)
@@ -115,10 +112,10 @@ func (s *server) check(q *wire.SendMessageRequest) error {
 		return invalidParams("message.messageId", "must be a text of at most 255 bytes")
 	}
 	for i, p := range m.Parts {
-		if p.MediaType != "" && !fits(p.MediaType, s.face.A2A.InputModes) {
+		if p.MediaType != "" && !fits(p.MediaType, s.cfg.InputModes) {
 			return &wire.Error{
 				Code: wire.CodeContentTypeNotSupported, Message: fmt.Sprintf("message.parts[%d] has a media type that the agent does not take. Its card lists those that it takes.", i),
-				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.face.A2A.InputModes, ", ")},
+				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.cfg.InputModes, ", ")},
 			}
 		}
 		if p.Filename != "" && !mapping.IsText(p.Filename) {
@@ -315,13 +312,7 @@ func (s *server) taskNow(c *call, m *sent) (wire.Task, error) {
 	if m.fresh && m.run.Status.Active() {
 		return m.begun(), nil
 	}
-	t, err := s.findTask(c, m.task.ID)
-	if err != nil {
-		return wire.Task{}, err
-	}
-	task, err := s.fullTask(c, &t, m.historyLength())
-	m.filter(&task)
-	return task, err
+	return s.taskOf(c, m)
 }
 
 // begun returns a task that a message has just begun.
@@ -339,35 +330,6 @@ func (m *sent) historyLength() *int {
 		return nil
 	}
 	return m.request.Configuration.HistoryLength
-}
-
-// filter leaves out parts of artifacts that the client does not accept, unless nothing would be left, and names their
-// types in the metadata.
-func (m *sent) filter(t *wire.Task) {
-	if m.request.Configuration == nil || len(m.request.Configuration.AcceptedOutputModes) == 0 {
-		return
-	}
-	accepted := m.request.Configuration.AcceptedOutputModes
-	var kept []wire.Artifact
-	var omitted []string
-	for _, a := range t.Artifacts {
-		var parts wire.Parts
-		for _, p := range a.Parts {
-			if fits(mediaTypeOf(p), accepted) {
-				parts = append(parts, p)
-			} else {
-				omitted = append(omitted, mediaTypeOf(p))
-			}
-		}
-		if a.Parts = parts; len(parts) > 0 {
-			kept = append(kept, a)
-		}
-	}
-	if len(omitted) == 0 || len(kept) == 0 {
-		return
-	}
-	t.Artifacts = kept
-	t.Metadata = wire.Object(new(rawjson.Writer).Open('{').Key("omittedOutputModes").Texts(omitted).Close('}').Bytes)
 }
 
 // wait responds when the run of a message has ended. A client that leaves earlier stops nothing.
@@ -408,12 +370,27 @@ func (s *server) wait(c *call, m *sent) error {
 	return nil
 }
 
-// awaitTask returns the task of a message when its run has ended.
+// awaitTask returns the task of a message when its run has ended, or when its agent waits for an authorization (S 3.2.2).
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
-	v := newView(m.task.ID, contextOf(&m.task), int64(s.face.A2A.MaxInline))
-	for e, err := range s.svc.RunEvents(ctx, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
+	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := func() {
+		if waits {
+			stop()
+		}
+	}
+	for e, err := range s.svc.RunEvents(reading, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: !mayWait}, idle) {
+		if err != nil && waits && ctx.Err() == nil {
+			break
+		}
 		if err != nil {
 			return wire.Task{}, err
+		}
+		if mayWait && e.Kind != mapping.KindEnd {
+			waits = e.Head.Waiting
+			continue
 		}
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
 			break
@@ -435,7 +412,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			task.Status.Timestamp = known.StatusAt
 		}
 	}
-	m.filter(task)
+	m.outputModes().task(task)
 	return *task, nil
 }
 
@@ -446,6 +423,6 @@ func (s *server) taskOf(c *call, m *sent) (wire.Task, error) {
 		return wire.Task{}, err
 	}
 	task, err := s.fullTask(c, &t, m.historyLength())
-	m.filter(&task)
+	m.outputModes().task(&task)
 	return task, err
 }

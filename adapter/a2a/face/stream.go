@@ -42,6 +42,7 @@ func (s *server) streamMessage(c *call) error {
 	}
 	st := s.newStream(c, &m.task, after, resumes)
 	defer st.close()
+	st.modes = m.outputModes()
 	if m.fresh {
 		if !resumes {
 			task := m.begun()
@@ -58,18 +59,12 @@ func (s *server) streamMessage(c *call) error {
 
 // subscribe serves the operation SubscribeToTask.
 func (s *server) subscribe(c *call) error {
-	var q wire.SubscribeToTaskRequest
-	if err := c.read(&q); err != nil {
-		return err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return err
-	}
 	after, resumes, err := positionOf(c.r.Header)
 	if err != nil {
 		return err
 	}
-	t, err := s.findTask(c, q.ID)
+	var q wire.SubscribeToTaskRequest
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.ID)
 	if err != nil {
 		return err
 	}
@@ -126,6 +121,7 @@ type stream struct {
 	c       *call
 	task    *mapping.Task
 	view    *view
+	modes   *outputModes
 	out     *sse.Stream
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -139,7 +135,7 @@ type stream struct {
 const startGrace = time.Second
 
 func (s *server) newStream(c *call, t *mapping.Task, after position, resumes bool) *stream {
-	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, view: newView(t.ID, contextOf(t), int64(s.face.A2A.MaxInline))}
+	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, modes: new(outputModes), view: newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))}
 	st.view.file = s.fileOf(c, t)
 	st.ctx, st.stop = context.WithCancel(c.r.Context())
 	st.out = sse.NewStream(c.w, s.face.Heartbeat, st.stop)
@@ -226,8 +222,17 @@ func (st *stream) follow(r *mapping.Run, all bool) error {
 // send sends the frames of an event.
 func (st *stream) send(r *mapping.Run, e *state.Entry, show bool) {
 	for k, update := range st.view.add(r, e) {
-		if update != nil && show && !older(e.Seq, k, st.after) {
-			st.write(update, strconv.FormatInt(e.Seq, 10)+"."+strconv.Itoa(k))
+		if update == nil {
+			continue
+		}
+		frames, id := st.modes.update(update), ""
+		for i, frame := range frames {
+			if i == len(frames)-1 {
+				id = strconv.FormatInt(e.Seq, 10) + "." + strconv.Itoa(k)
+			}
+			if show && !older(e.Seq, k, st.after) {
+				st.write(frame, id)
+			}
 		}
 	}
 }
@@ -255,6 +260,7 @@ func (st *stream) snapshot(r *mapping.Run, history *int) error {
 		task.History = newestOf(task.History, history)
 		task.Artifacts = append(task.Artifacts, st.s.files(st.c, st.task)...)
 		trim(task)
+		st.modes.task(task)
 		st.write(&wire.StreamResponse{Task: task}, strconv.FormatInt(st.view.seq, 10))
 	}
 	idle := func() {

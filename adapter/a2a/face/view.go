@@ -47,7 +47,8 @@ type answer struct {
 // states are the states of tasks by their status.
 var states = map[mapping.TaskStatus]wire.TaskState{
 	mapping.TaskSubmitted: wire.StateSubmitted, mapping.TaskWorking: wire.StateWorking, mapping.TaskAsking: wire.StateInputRequired,
-	mapping.TaskDone: wire.StateCompleted, mapping.TaskFailed: wire.StateFailed, mapping.TaskCancelled: wire.StateCanceled,
+	mapping.TaskDone: wire.StateCompleted, mapping.TaskFailed: wire.StateFailed, mapping.TaskRejected: wire.StateRejected,
+	mapping.TaskCancelled: wire.StateCanceled,
 }
 
 func newView(taskID, contextID string, limit int64) *view {
@@ -122,6 +123,8 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 		list = append(list, v.setStatus(wire.TaskStatus{State: wire.StateWorking, Timestamp: e.At}, nil))
 	case mapping.KindDelta:
 		list = v.token(e)
+	case mapping.KindCustom:
+		list = v.report(e)
 	default:
 		if e.After != e.Before {
 			list = v.completed(list)
@@ -150,7 +153,7 @@ func (v *view) end(runID string, e *state.Entry) wire.TaskStatus {
 	switch s.State {
 	case wire.StateInputRequired:
 		s.Message = v.question(runID, out.Interrupts)
-	case wire.StateFailed:
+	case wire.StateFailed, wire.StateRejected:
 		s.Message = v.fault(runID, out.Fault)
 	}
 	return s
@@ -174,9 +177,25 @@ func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamR
 	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
 }
 
-// token adds a piece of a message of the agent's outermost graph.
+// report adds a status that an A2A agent reports while it works.
+func (v *view) report(e *state.Entry) []*wire.StreamResponse {
+	var u wire.TaskStatusUpdateEvent
+	if e.Head.Name != wire.StatusUpdateName || answerReader.Read(wire.V1, e.Data, &u) != nil {
+		return nil
+	}
+	s := wire.TaskStatus{State: wire.StateWorking, Message: u.Status.Message, Timestamp: e.At}
+	if e.Head.Waiting {
+		s.State = wire.StateAuthRequired
+	}
+	if s.Message != nil {
+		s.Message.TaskID, s.Message.ContextID, s.Message.ReferenceTaskIDs = v.taskID, v.contextID, nil
+	}
+	return []*wire.StreamResponse{v.setStatus(s, nil)}
+}
+
+// token adds a piece of a message of the agent's outermost graph. Progress is no part of the answer: see report.
 func (v *view) token(e *state.Entry) []*wire.StreamResponse {
-	if len(e.Head.NS) > 0 {
+	if len(e.Head.NS) > 0 || e.Head.Passing {
 		return nil
 	}
 	parts := rawjson.ElementsOf(e.Data)

@@ -141,7 +141,7 @@ export function ago(at) {
 }
 
 /** Shows the times of the page so, and goes on with it. */
-function showTimes() {
+export function showTimes() {
   for (const t of document.querySelectorAll("time[datetime]")) {
     if (!t.title) t.title = t.textContent;
     const text = since(t.dateTime);
@@ -175,6 +175,12 @@ export function seconds(s) {
   if (s < 60) return `${s.toFixed(2)} s`;
   const whole = Math.round(s), hours = Math.floor(whole / 3600);
   return `${hours ? `${hours}h` : ""}${Math.floor(whole / 60) % 60}m${whole % 60}s`;
+}
+
+/** A cost as the pages write it; "" for none. */
+export function dollars(cost) {
+  if (!(cost > 0)) return "";
+  return cost < 0.0001 ? "under $0.0001" : `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 }
 
 /** The button that pauses a page, and what it says of itself. The watch is what live returns; follow makes it. */

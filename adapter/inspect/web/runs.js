@@ -1,5 +1,5 @@
 // The live list of runs. Scrolling loads more of them.
-import { ago, copying, element, live, load, pausable, shown } from "./live.js";
+import { ago, copying, dollars, element, live, load, pausable, shown } from "./live.js";
 import { Rows } from "./rows.js";
 
 const region = document.querySelector("[data-live]");
@@ -14,7 +14,8 @@ function address(before) {
 }
 
 function tokens(u) {
-  return u ? `${u.input_tokens} in, ${u.output_tokens} out` : "–";
+  const cost = dollars(u?.cost_usd);
+  return u ? `${u.input_tokens} in, ${u.output_tokens} out${cost ? `, ${cost}` : ""}` : "–";
 }
 
 /** The end of an id, as the page has it: its beginning is a time, which many runs share. */

@@ -26,13 +26,21 @@ function svg(name, attributes, ...children) {
   return e;
 }
 
-function lane(b, total, run) {
+/** The mark of a bar's tokens. Its area grows with their number. */
+function dot(b, total, most) {
+  if (!b.usage) return [];
+  const { input_tokens: input, output_tokens: output } = b.usage;
+  return [svg("circle", { cx: `${share(Math.max(b.begin_seconds, b.end_seconds), total)}%`, cy: "7", r: String(2 + 3 * Math.sqrt((input + output) / most)) },
+    svg("title", {}, `${input} tokens in, ${output} out`))];
+}
+
+function lane(b, total, run, most) {
   const at = b.seq ? `${run}/log/${b.seq}` : b.call ? `${run}/calls/${b.call}` : undefined, length = Math.max(0, b.end_seconds - b.begin_seconds);
-  return element("li", { class: `lane ${b.kind}${b.failed ? " failed" : ""}`, "data-of": b.seq, "data-by": b.call },
+  return element("li", { class: `lane ${b.kind}${b.failed ? " failed" : ""}`, "data-of": b.seq, "data-by": b.call, "data-made": b.turns?.join(" ") },
     element("span", { class: "name" }, at ? element("a", { href: at }, shown(b.name)) : shown(b.name),
       ...(b.usage ? [" ", element("small", { class: "quiet" }, `${b.usage.input_tokens} in, ${b.usage.output_tokens} out`)] : [])),
     svg("svg", { width: "100%", height: "14", "aria-hidden": "true", focusable: "false" },
-      svg("rect", { x: `${Math.min(share(b.begin_seconds, total), 100 - least)}%`, y: "2", height: "10", rx: "2", width: `${Math.max(share(length, total), least)}%` })),
+      svg("rect", { x: `${Math.min(share(b.begin_seconds, total), 100 - least)}%`, y: "2", height: "10", rx: "2", width: `${Math.max(share(length, total), least)}%` }), ...dot(b, total, most)),
     element("span", { class: "length" }, ...(b.failed ? [element("span", { class: "unseen" }, "failed ")] : []), seconds(length)));
 }
 
@@ -47,19 +55,22 @@ export function tell(story, run) {
   while (kept < made.length && same(kept)) kept++;
   while (turns.children.length > kept) turns.lastElementChild.remove();
   turns.append(...made.slice(kept));
-  bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run)));
+  const most = Math.max(...story.bars.map((b) => (b.usage ? b.usage.input_tokens + b.usage.output_tokens : 0)));
+  bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run, most)));
+  document.querySelector(".tokens").hidden = !(most > 0);
   document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
   document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
 }
 
-/** Marks the rows of the axis that belong to the bar below the pointer or the focus. */
+/** Marks what belongs to the bar below the pointer or the focus: the turns that came from it, and its rows of the axis. */
 export function mark() {
-  const bars = document.querySelector("[data-bars]");
-  const show = ({ target }) => {
-    const { of, by } = target.closest?.("li.lane")?.dataset ?? {};
-    for (const row of document.querySelectorAll("tr.lit")) row.classList.remove("lit");
-    if (of) document.querySelector(`tr[data-seq="${of}"]`)?.classList.add("lit");
-    if (by) document.querySelector(`tr[data-call="${by}"]`)?.classList.add("lit");
+  const bars = document.querySelector("[data-bars]"), turns = document.querySelector("[data-turns]");
+  const show = (lane) => {
+    const { of, by, made } = lane?.dataset ?? {};
+    for (const lit of document.querySelectorAll(".lit")) lit.classList.remove("lit");
+    const found = [of && document.querySelector(`tr[data-seq="${of}"]`), by && document.querySelector(`tr[data-call="${by}"]`), ...(made?.split(" ") ?? []).map((n) => turns.children[n])];
+    for (const one of found) if (one) one.classList.add("lit");
   };
-  for (const name of ["pointerover", "pointerleave", "focusin"]) bars?.addEventListener(name, show);
+  for (const name of ["pointerover", "focusin"]) bars?.addEventListener(name, ({ target }) => show(target.closest("li.lane")));
+  for (const name of ["pointerleave", "focusout"]) bars?.addEventListener(name, () => show());
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -154,5 +155,19 @@ func TestTokensOfAMessageInNoOutput(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// The tokens of an opaque agent's step and the step itself are one message. A message that only reports progress ends
+// when the next one begins.
+func TestAStreamedStepIsEmittedOnce(t *testing.T) {
+	t.Parallel()
+	run := runOf(1, "graph")
+	step := rule.StepUpdate(run.ID, "task", 1, mapping.StepInfo{Output: raw(`"hello"`), StreamedAs: "m"}, nil, mapping.ApprovalAuto)
+	text, blocks := shown(t, started(), rule.StepToken(&run, "p1", "one ", true), rule.StepToken(&run, "p2", "two ", true),
+		rule.StepToken(&run, "m", "hel", false), rule.StepToken(&run, "m", "lo", false), step, succeeded())
+	want := []string{`{"type":"text","text":"one "}`, `{"type":"text","text":"hello"}`, `{"type":"text","text":"two "}`}
+	if diff := cmp.Diff(want, blocks); text != "one two hello" || diff != "" {
+		t.Errorf("text %q, blocks (-want +got):\n%s", text, diff)
 	}
 }

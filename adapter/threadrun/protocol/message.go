@@ -21,6 +21,7 @@ type message struct {
 	reason    string
 	ended     bool // the agent has sent the last piece and marked it so
 	nodeDone  bool // the node's output has arrived without the message
+	passing   bool // it reports progress, and no output has it
 }
 
 // addChunk adds a chunk or a whole message.

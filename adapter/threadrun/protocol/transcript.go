@@ -18,7 +18,7 @@ type transcript struct {
 
 func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 
-// delta handles a message chunk or a whole message of a thread/run agent: [chunk, metadata].
+// delta handles a message chunk or a whole message: [chunk, metadata].
 func (v *runView) delta(e *state.Entry) {
 	pair := rawjson.ElementsOf(e.Data)
 	if len(pair) != 2 {
@@ -29,12 +29,25 @@ func (v *runView) delta(e *state.Entry) {
 		ns = strings.Split(in, "|")
 	}
 	if m := v.messages.find(pair[0], ns); m != nil {
+		if e.Head.Passing {
+			v.messages.pass(v.out, m)
+		}
 		v.tree.reachNode(v.out, ns)
 		m.addChunk(v.out, pair[0])
 		if m.nodeDone && m.ended {
 			v.messages.finish(v.out, m)
 		}
 	}
+}
+
+// pass marks a message that no update will end. It ends when the next one begins, at the latest with the run.
+func (tr *transcript) pass(out *emitter, m *message) {
+	for _, o := range slices.Clone(tr.open) {
+		if o.passing && o != m {
+			tr.finish(out, o)
+		}
+	}
+	m.passing = true
 }
 
 // find returns the message of a chunk. It returns nil for messages that are not emitted: those of users, finished ones,

@@ -39,7 +39,8 @@ var tables = []table{
 	keyed("tasks", "#id tenant task_id owner #thread agent #has_input *input *additional #topic #cursor_n #reserved_n #reserved_until_us #hooks status #status_us #created_us #updated_us"),
 	listed("hooks", "task, hook_id", "#task hook_id flavour url *secret fires #created_us"),
 	keyed("runs", `#id tenant run_id owner #thread #task agent assistant_id status #parked holder #fence #attempt strategy #concurrent flavour *metadata *kwargs
- *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason left_by`),
+ *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason left_by
+ #steps #input_tokens #output_tokens #cost_micros`),
 	keyed("events", "#id #thread #seq #run kind #at_us #line checkpoint #base *head *data *snapshot"),
 	listed("run_calls", "run, n", "#run #n *head *sent *received"),
 	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),

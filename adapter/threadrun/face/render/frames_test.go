@@ -9,6 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -149,4 +151,36 @@ func TestTokensOfInnerGraphsInEvents(t *testing.T) {
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// Clients that join the chunks of a message get the text of a streamed step once, and then only its end. Clients of whole
+// messages get it complete.
+func TestAStreamedStepIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	run := mapping.Run{ID: "r", ThreadID: "t"}
+	whole := rule.StepUpdate("r", "task", 1, mapping.StepInfo{Output: json.RawMessage(`"hello"`), StreamedAs: "m"}, nil, mapping.ApprovalAuto)
+	events := []mapping.Event{rule.StepToken(&run, "m", "hel", false), rule.StepToken(&run, "m", "lo", false), whole}
+	fold, _ := state.NewFold(nil)
+	for mode, want := range map[string][]string{
+		"messages-tuple": {"messages hel", "messages lo", "messages "},
+		"messages":       {"messages/metadata", "messages/partial hel", "messages/partial hello", "messages/complete hello"},
+	} {
+		v := NewView(&run, ModesOf([]string{mode}), adapter.Cursor{K: -1})
+		v.Exposes = mapping.ExposesHistory
+		var got []string
+		for i, ev := range events {
+			ev.Seq = int64(i + 1)
+			v.Frames(&state.Entry{Event: ev, Before: fold, After: fold}, func(frame []byte) {
+				name, rest, _ := strings.Cut(strings.TrimPrefix(string(frame), "event: "), "\ndata: ")
+				data, _, _ := strings.Cut(rest, "\n")
+				if list := rawjson.ElementsOf(json.RawMessage(data)); len(list) > 0 {
+					name += " " + rawjson.GetText(list[0], "content")
+				}
+				got = append(got, name)
+			})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", mode, got, want)
+		}
+	}
 }

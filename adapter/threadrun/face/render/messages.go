@@ -14,7 +14,7 @@ import (
 // messages/metadata, messages/partial and messages/complete in the mode messages. Clients concatenate chunks with the
 // same id, so a text is sent either as tokens or whole, never both.
 
-// delta handles a token of a thread/run agent.
+// delta handles a token.
 func (v *View) delta() {
 	v.inner.add(v.e)
 	if v.partials != nil {
@@ -94,32 +94,36 @@ func (v *View) updateMessages() {
 	if len(said) == 0 {
 		return
 	}
-	v.frame(updateMetadata, modeMessages, "messages/metadata", func() []byte {
-		var e rawjson.Writer
-		e.Open('{')
-		for _, m := range said {
-			e.Name(messageID(m)).Open('{').Key("metadata").Raw(v.stepMetadata(), "{}").Close('}')
-		}
-		e.Close('}')
-		return e.Bytes
-	})
+	if !v.e.Head.Streamed {
+		v.frame(updateMetadata, modeMessages, "messages/metadata", func() []byte {
+			var e rawjson.Writer
+			e.Open('{')
+			for _, m := range said {
+				e.Name(messageID(m)).Open('{').Key("metadata").Raw(v.stepMetadata(), "{}").Close('}')
+			}
+			e.Close('}')
+			return e.Bytes
+		})
+	}
 	v.frame(updateComplete, modeMessages, "messages/complete", func() []byte { return listOf(said) })
 	v.tuples(said)
 }
 
-// tuples sends the messages of a step in chunks.
+// tuples sends the messages of a step in chunks. The text of a streamed message was sent before.
 func (v *View) tuples(said []json.RawMessage) {
 	if v.modes&modeTuple == 0 {
 		return
 	}
 	slot := updateTuple
 	for _, m := range said {
-		for _, chunk := range chunksOf(m) {
-			v.frame(slot, modeTuple, "messages", func() []byte {
-				var e rawjson.Writer
-				e.Open('[').Raw(chunk, "null").Raw(v.stepMetadata(), "{}").Close(']')
-				return e.Bytes
-			})
+		for i, chunk := range chunksOf(m) {
+			if i > 0 || !v.e.Head.Streamed {
+				v.frame(slot, modeTuple, "messages", func() []byte {
+					var e rawjson.Writer
+					e.Open('[').Raw(chunk, "null").Raw(v.stepMetadata(), "{}").Close(']')
+					return e.Bytes
+				})
+			}
 			slot = min(max(slot+1, updateMoreTuples), updateBehind-1)
 		}
 	}

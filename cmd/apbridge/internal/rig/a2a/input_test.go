@@ -3,10 +3,15 @@ package a2a
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestVersions has the rows of the version rules (S 3.6): the name of the method decides, and a header must agree.
@@ -57,6 +62,15 @@ func TestBadRequests(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"no such task"}}`, 200, "-32001"},
 		{`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"no such task"}}`, 200, "-32001"},
 		{`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"a/b:c\u0000"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"a/b:cancel"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"a/b"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ListTaskPushNotificationConfigs","params":{"taskId":"a/b"}}`, 200, "-32001"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"a/b"}}`, 200, "-32001"},
+		{request("SendMessage", message("m", "x", `,"taskId":"a/b:c"`)), 200, "-32001"},
+		{request("SendStreamingMessage", message("m", "x", `,"taskId":"`+strings.Repeat("x", 100_000)+`"`)), 200, "-32001"},
+		{request("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"AA==","mediaType":"application/x-unsupported"}]}}`), 200, "-32005"},
+		{request("SendStreamingMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","mediaType":"no type"}]}}`), 200, "-32005"},
+		{request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"video"}]}}`), 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":0}}`, 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":101}}`, 200, "-32602"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageToken":"rubbish"}}`, 200, "-32602"},
@@ -86,11 +100,63 @@ func TestBadRequests(t *testing.T) {
 	for _, path := range []string{"/a2a/steps/tasks/a%3Acancel", "/a2a/steps/tasks/%E2%98%83"} {
 		b.Get(path).Want(t, 404, "TASK_NOT_FOUND")
 	}
-	b.Get("/a2a/steps/tasks/a%2Fb").Want(t, 400, "encoded slash") // of every path of the bridge
+	for _, path := range []string{"/a2a/steps/tasks/a%2Fb", "/a2a/steps/tasks/a%2Fb/pushNotificationConfigs", "/a2a/a%2Fb/tasks"} { // of every path of the bridge
+		b.Get(path).Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
+		b.Post(path+":cancel", "").Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
+	}
+	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"NOT_FOUND"`, "nothing at this path")
 	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
 	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
 		t.Errorf("there are %v tasks", n)
 	}
+}
+
+// TestHugeMessages checks that messages and files beyond the limits are refused in the form of A2A, and begin nothing.
+func TestHugeMessages(t *testing.T) {
+	t.Parallel()
+	b := served(t, "limits: {body: 100KB, artifact: 10KB}")
+	file := func(n int) string {
+		raw := base64.StdEncoding.EncodeToString(make([]byte, n))
+		return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"` + raw + `","filename":"a.bin"}]}}`
+	}
+	for _, action := range []string{"send", "stream"} {
+		b.Post("/a2a/steps/message:"+action, file(100_000)).Want(t, 413, `"error":{"code":413`)
+		b.Post("/a2a/steps/message:"+action, file(20_000)).Want(t, 413, `"error":{"code":413`, "limits.artifact")
+	}
+	b.Post("/a2a/steps", request("SendMessage", file(100_000))).Want(t, 413, `"code":413`)
+	b.Post("/a2a/steps", request("SendStreamingMessage", file(20_000))).Want(t, 413, `"jsonrpc":"2.0"`, `"code":-32600`)
+	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
+		t.Errorf("there are %v tasks", n)
+	}
+	b.Post("/a2a/steps/message:send", file(1000)).Want(t, 200, "COMPLETED")
+}
+
+// TestTokensInURLs checks that a key in a URL is no key, and that the token in the URL of a push is in no log.
+func TestTokensInURLs(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-alice-which-is-long"
+	b := served(t, "auth: {keys: [{id: alice, key: "+key+"}]}")
+	for _, name := range []string{"api_key", "x-api-key", "access_token", "token", "key"} {
+		b.Get("/a2a/steps/tasks?"+name+"="+key).Want(t, 401, `"status":"UNAUTHENTICATED"`)
+		b.Post("/a2a/steps?"+name+"="+key, request("ListTasks", "{}")).Want(t, 401)
+	}
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	t.Cleanup(gone.Close)
+	send := strings.TrimSuffix(message("m", "hi", ""), "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"` + gone.URL + `/hook?token=abc-of-the-receiver"}}}`
+	b.Do("POST", "/a2a/steps/message:send", send, "X-Api-Key", key).Want(t, 200, "COMPLETED")
+	rig.Eventually(t, "the delivery is given up", func() bool { return strings.Contains(logged(b), "webhook given up") })
+	if all := logged(b); strings.Contains(all, "abc-of-the-receiver") || strings.Contains(all, key) {
+		t.Errorf("a token is logged:\n%s", all)
+	}
+}
+
+// logged returns everything that a bridge has logged.
+func logged(b *rig.Bridge) string {
+	var all strings.Builder
+	for _, e := range b.Logs.All() {
+		fmt.Fprintln(&all, e.Message, e.ContextMap())
+	}
+	return all.String()
 }
 
 // TestContexts checks that the client's own contexts are kept, whatever their script (litellm PR 28664), that each is a
@@ -163,6 +229,26 @@ func TestNewTasksDropQuestions(t *testing.T) {
 	}
 }
 
+// TestDroppedQuestionsTakeNoAnswer checks that a task whose question was dropped by a client of another dialect takes no
+// answer, and is canceled by the next message to its context. It is in the same state if a process dies after a new task
+// has begun and before the old one is canceled.
+func TestDroppedQuestionsTakeNoAnswer(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "ask"}
+	asked := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED")
+	task, context := asked.Text("result.task.id"), asked.Text("result.task.contextId")
+	c.Post("/threads/"+context+"/runs/wait", `{"assistant_id":"ask","input":{"messages":[{"role":"user","content":"something new"}]}}`).OK()
+	c.fails(-32004, "SendMessage", message("m-2", "late", `,"taskId":"`+task+`"`))
+	c.call("SendMessage", message("m-3", "and more", `,"contextId":"`+context+`"`)).Is(200)
+	if got := c.task(task).Text("result.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("the task is %s", got)
+	}
+	end := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", "0")
+	if got := c.at(end[len(end)-1], "statusUpdate.status.state"); got != "TASK_STATE_CANCELED" {
+		t.Errorf("its stream ends with %q", got)
+	}
+}
+
 // TestParts checks that each kind of part reaches the agent's thread and comes back in the history (litellm#26411).
 func TestParts(t *testing.T) {
 	t.Parallel()
@@ -216,17 +302,41 @@ func TestPagesOfTasks(t *testing.T) {
 	}
 }
 
-// TestAcceptedOutputModes checks that parts of other types are left out, unless nothing would be left.
+// TestAcceptedOutputModes checks that parts of other types are left out, unless nothing would be left. A stream adds up to
+// the artifacts of a call, also if it is continued after any of its frames.
 func TestAcceptedOutputModes(t *testing.T) {
 	t.Parallel()
-	c := client{served(t, ""), "steps"}
-	send := func(id, modes string) rig.Answer {
-		return c.call("SendMessage", strings.TrimSuffix(message(id, "hi", ""), "}")+`,"configuration":{"acceptedOutputModes":`+modes+`}}`).Is(200)
-	}
-	if got := send("m-1", `["text/plain"]`); len(got.List("result.task.artifacts")) != 1 || !strings.Contains(got.String(), "omittedOutputModes") {
-		t.Errorf("%s", got.Body)
-	}
-	if got := send("m-2", `["image/png"]`); len(got.List("result.task.artifacts")) != 2 {
-		t.Errorf("%s", got.Body)
+	for agent, artifacts := range map[string]int{"steps": 2, "chat": 1} {
+		c := client{served(t, ""), agent}
+		for modes, want := range map[string]int{`["text/plain"]`: 1, `["application/octet-stream"]`: 1, `["image/png"]`: artifacts, `["text/*","application/*"]`: artifacts} {
+			params := func(id string) string {
+				return strings.TrimSuffix(message(fmt.Sprintf("%s %x", id, modes), "hi", ""), "}") + `,"configuration":{"acceptedOutputModes":` + modes + `}}`
+			}
+			sent := c.call("SendMessage", params("send")).Is(200)
+			whole := sumOf(t, rig.Answer{T: t, Body: raw(t, map[string]any{"result": sent.At("result.task")})})
+			if len(whole.texts) != want {
+				t.Errorf("%s, %s: %s", agent, modes, sent.Body)
+			}
+			frames := c.stream("SendStreamingMessage", params("stream"), 0)
+			streamed := added(t, nil, frames)
+			if diff := cmp.Diff(textsOf(whole), textsOf(streamed)); diff != "" || streamed.state != "TASK_STATE_COMPLETED" {
+				t.Errorf("%s, %s: the task is %s (-call +stream):\n%s", agent, modes, streamed.state, diff)
+			}
+			if inCall, inStream := rig.Says(sent.String(), "omittedOutputModes"), frames[len(frames)-1].At("result.statusUpdate.metadata.omittedOutputModes") != nil; inCall != inStream {
+				t.Errorf("%s, %s: types are named in the call: %v, in the stream: %v", agent, modes, inCall, inStream)
+			}
+			for n := range frames {
+				if frames[n].ID == "" {
+					continue
+				}
+				rest := c.stream("SendStreamingMessage", params("stream"), 0, "Last-Event-ID", frames[n].ID)
+				if got := added(t, added(t, nil, frames[:n+1]), rest); n < len(frames)-1 && !cmp.Equal(textsOf(streamed), textsOf(got)) {
+					t.Errorf("%s, %s: continued after frame %d: %v", agent, modes, n, got)
+				}
+			}
+		}
 	}
 }
+
+// textsOf returns the contents of the artifacts of a task, sorted.
+func textsOf(s *sum) []string { return slices.Sorted(maps.Values(s.texts)) }

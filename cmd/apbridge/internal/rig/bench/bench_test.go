@@ -98,7 +98,7 @@ type measurement struct {
 
 func (b *bench) measurements() []measurement {
 	return []measurement{
-		{"paced", b.paced}, {"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"burst", b.bursts}, {"open", b.openStreams}, {"tokens", b.tokens},
+		{"paced", b.paced}, {"run", b.runs}, {"stream", b.streams}, {"create", b.creates}, {"task", b.tasks}, {"a2a", b.a2a}, {"burst", b.bursts}, {"open", b.openStreams}, {"tokens", b.tokens},
 		{"history", b.history}, {"store", b.items}, {"vectors", b.vectors}, {"artifact", b.artifacts}, {"process", b.process},
 		{"langgraph", b.langgraph},
 	}
@@ -260,6 +260,20 @@ func (b *bench) tasks(t *testing.T) {
 			b.table.atLeast(what, ratio, "×", 0.18, 0.25)
 		} else {
 			b.table.figure(what, ratio, "×")
+		}
+	}
+}
+
+// a2a compares the A2A face with the thread/run face, for the same agent.
+func (b *bench) a2a(t *testing.T) {
+	for _, x := range []struct {
+		what, than string
+		a2a, other func(base string) benchRun
+	}{{"send", "/runs/wait", benchSend, benchWait}, {"stream", "/runs/stream", benchA2AStream, benchStream}} {
+		for _, clients := range []int{1, 64} {
+			other := way{name: "threadrun", work: x.other(b.full.URL), bridge: b.full}
+			c := b.compare(t, "A2A "+x.what, clients, b.through(x.a2a, other)...)
+			b.table.atLeast(fmt.Sprintf("A2A: %s/s, %d clients, ÷ %s", x.what, clients, x.than), b.ratio(c, "threadrun", benchSample.rate), "×", 0.8, 0.9)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/uuid"
 )
 
 // benchRun is one unit of work for one client. For streams, first is the time until the first event.
@@ -139,6 +140,34 @@ func benchWaitFor(agent, base string) benchRun {
 	}
 }
 
+const benchMessage = `{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":"hi"}]}}`
+
+// benchSend is one blocking message to the instant agent through the A2A face.
+func benchSend(base string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		var answer struct {
+			Task struct {
+				Status    struct{ State string }
+				Artifacts []struct{ Parts []struct{ Text string } }
+			}
+		}
+		if err := benchPost(ctx, c, base+"/a2a/instant/message:send", fmt.Sprintf(benchMessage, uuid.NewString()), &answer); err != nil {
+			return 0, err
+		}
+		if a := answer.Task.Artifacts; answer.Task.Status.State != "TASK_STATE_COMPLETED" || len(a) != 1 || a[0].Parts[0].Text != instantWork(benchSteps) {
+			return 0, fmt.Errorf("the task did not end well: %+v", answer)
+		}
+		return 0, nil
+	}
+}
+
+// benchA2AStream is one streamed message through the A2A face.
+func benchA2AStream(base string) benchRun {
+	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
+		return benchRead(ctx, c, base+"/a2a/instant/message:stream", fmt.Sprintf(benchMessage, uuid.NewString()), "data:", "TASK_STATE_COMPLETED")
+	}
+}
+
 // benchCreate is one small POST.
 func benchCreate(url, body string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
@@ -149,25 +178,30 @@ func benchCreate(url, body string) benchRun {
 // benchStream is one streamed run through the bridge.
 func benchStream(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
-		begin := time.Now()
-		res, err := benchOpen(ctx, c, base+"/runs/stream", `{"agent_id":"instant","input":"hi","stream_mode":["updates"]}`)
-		if err != nil {
-			return 0, err
-		}
-		defer res.Body.Close()
-		var first time.Duration
-		ended, lines := false, bufio.NewScanner(res.Body)
-		for lines.Scan() {
-			if first == 0 && strings.HasPrefix(lines.Text(), "event:") {
-				first = time.Since(begin)
-			}
-			ended = ended || strings.Contains(lines.Text(), "did part 3")
-		}
-		if !ended {
-			return 0, fmt.Errorf("the stream broke off (%v)", lines.Err())
-		}
-		return first, nil
+		return benchRead(ctx, c, base+"/runs/stream", `{"agent_id":"instant","input":"hi","stream_mode":["updates"]}`, "event:", "did part 3")
 	}
+}
+
+// benchRead reads a stream to its end and returns the time until its first event. begins is the beginning of a line of
+// each event, and last is in one of them.
+func benchRead(ctx context.Context, c *http.Client, url, body, begins, last string) (first time.Duration, err error) {
+	begin := time.Now()
+	res, err := benchOpen(ctx, c, url, body)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	ended, lines := false, bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if first == 0 && strings.HasPrefix(lines.Text(), begins) {
+			first = time.Since(begin)
+		}
+		ended = ended || strings.Contains(lines.Text(), last)
+	}
+	if !ended {
+		return 0, fmt.Errorf("the stream broke off (%v)", lines.Err())
+	}
+	return first, nil
 }
 
 // benchPost posts JSON and decodes the JSON response.

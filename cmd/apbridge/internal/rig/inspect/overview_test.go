@@ -31,7 +31,7 @@ func TestInspectorListsRuns(t *testing.T) {
 	if text := string(page.Body); !rig.Says(text, id, `href="inspect/runs/`+id, "<h1>Runs</h1>", `aria-current="page"`) || strings.Contains(text, `="/`) {
 		t.Errorf("%s", text)
 	}
-	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect">Inspector</a>`)
+	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect/overview">Inspector</a>`)
 	b.Get("/inspect/web/live.js").Want(t, 200, "EventSource")
 	if slash := b.Get("/inspect/?limit=1"); slash.Status != 308 || slash.Header.Get("Location") != "../inspect?limit=1" {
 		t.Errorf("%d to %q", slash.Status, slash.Header.Get("Location"))
@@ -262,5 +262,40 @@ func TestInspectorSendsAMessageOnce(t *testing.T) {
 	runs := b.Get("/inspect").OK().List("runs")
 	if len(runs) != 1 || to != "../../../inspect/runs/"+fmt.Sprint(rig.Dig(runs[0], "run_id")) {
 		t.Errorf("%d runs, and the page leads to %q", len(runs), to)
+	}
+}
+
+// TestOverviewIsOfTheRunsThatTheKeySees checks the numbers of each key, the page, and the stream of its changes.
+func TestOverviewIsOfTheRunsThatTheKeySees(t *testing.T) {
+	t.Parallel()
+	const at = "/inspect/overview"
+	r := rig.Configured(t, `
+auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: own, key: 1123456789abcdef0123456789abcdef, scope: own},
+  {id: one, key: 2123456789abcdef0123456789abcdef, agents: [b]}, {id: other, key: 3123456789abcdef0123456789abcdef, tenant: acme}]}
+agents: {a: {url: $A}, b: {url: $A}}
+default_agent: a
+`, rig.Legacy())
+	key := func(n string) []string { return []string{"X-Api-Key", n + "123456789abcdef0123456789abcdef"} }
+	for _, agent := range []string{"a", "a", "b"} {
+		r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[]}}`, key("0")...).OK()
+	}
+	r.Do("POST", "/runs/wait", `{"input":{"messages":[]}}`, key("1")...).OK()
+	for n, want := range map[string]float64{"0": 4, "1": 1, "2": 1, "3": 0} {
+		got := r.Do("GET", at, "", key(n)...).OK()
+		if got.At("last_hour.runs") != want || got.At("last_day.runs") != want || got.At("last_hour.failed") != 0.0 {
+			t.Errorf("key %s: %v of %v runs", n, got.At("last_hour.runs"), want)
+		}
+	}
+	all := r.Do("GET", at, "", key("0")...).OK()
+	if names := rig.Pluck(all.List("agents"), "name"); fmt.Sprint(names) != "[a b]" || all.At("agents.0.runs") != 3.0 || all.Text("agents.0.state") != "answers" {
+		t.Errorf("%s", all)
+	}
+	if one := r.Do("GET", at, "", key("2")...).OK(); len(one.List("agents")) != 1 {
+		t.Errorf("%s", one)
+	}
+	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
+	r.Do("GET", at, "", append(key("3"), asBrowser...)...).Want(t, 200, "No run has ended in the last day.")
+	if _, frames := r.Stream("GET", at+"/events", "", 1, key("0")...); frames[0].Event != "changed" {
+		t.Errorf("%v", frames)
 	}
 }

@@ -29,7 +29,7 @@ type modesOf struct {
 	fresh  bool     // a separate bridge and agent for each mode
 }
 
-// streamedAgents returns agents of both kinds that succeed, ask, fail, or run a graph within a graph.
+// streamedAgents returns agents of each kind that succeed, ask, fail, or run a graph within a graph.
 func streamedAgents() []modesOf {
 	step := func() http.Handler { return adaptertest.NewStepAgent(adaptertest.Plain) }
 	breaks := func() http.Handler { return rig.FaultyStep(adaptertest.Plain, adaptertest.HTML500)() }
@@ -41,6 +41,7 @@ func streamedAgents() []modesOf {
 		{name: "step-asks", peer: func() http.Handler { return rig.Curious(1) }},
 		{name: "step-fails", peer: breaks, fresh: true},                          // the fault happens once
 		{name: "step-subgraphs", peer: step, fields: `"stream_subgraphs":true,`}, // it has none: the same as without
+		{name: "a2a", peer: func() http.Handler { return &adaptertest.A2AAgent{} }, said: []string{"first", "second", "third"}},
 		{name: "graph", peer: plays(modesPlay()), said: []string{"planning", "whole at once"}, inner: []string{"deeper", "planning", "whole at once"}},
 		{name: "graph-asks", peer: plays(adaptertest.AskPlay())},
 		{name: "graph-fails", peer: plays(adaptertest.FailPlay())},

@@ -133,6 +133,7 @@ var asks = map[string]ask{
 	"GET /data/export":                            {query: "?owner=alice", own: true},
 	"DELETE /data":                                {query: "?owner=alice", own: true},
 	"GET /inspect/events":                         {own: true, endless: true},
+	"GET /inspect/overview/events":                {own: true, endless: true},
 	"GET /inspect/runs/{run_id}/events":           {endless: true},
 	"GET /inspect/threads/{thread_id}/events":     {endless: true},
 	"GET /inspect/web/{file}":                     {own: true},

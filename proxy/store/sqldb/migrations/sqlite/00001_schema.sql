@@ -103,6 +103,8 @@ CREATE TABLE requests (
 -- stop is set on a run that is stopped for a newer one: cancel, rollback, or rollback and the id of the run to start
 -- when the changes of this one are gone. left_by is the process that last held a run that is claimed again; only the
 -- log uses it. cancel_reason is '' if the run was not cancelled or no reason was given.
+-- steps and the three after it are totals of the run (mapping.RunTotals), written when it ends or is parked. cost_micros is
+-- in millionths of a US dollar.
 CREATE TABLE runs (
   id            INTEGER PRIMARY KEY,
   tenant        TEXT NOT NULL,
@@ -135,7 +137,11 @@ CREATE TABLE runs (
   updated_us    BIGINT NOT NULL,
   started_us    BIGINT NOT NULL,
   ended_us      BIGINT NOT NULL,
-  run_after_us  BIGINT NOT NULL
+  run_after_us  BIGINT NOT NULL,
+  steps         BIGINT NOT NULL DEFAULT 0,
+  input_tokens  BIGINT NOT NULL DEFAULT 0,
+  output_tokens BIGINT NOT NULL DEFAULT 0,
+  cost_micros   BIGINT NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX runs_name ON runs (run_id);
 CREATE INDEX runs_thread ON runs (thread, id);
@@ -147,6 +153,8 @@ CREATE INDEX runs_due ON runs (run_after_us) WHERE status = 'pending' AND run_af
 CREATE INDEX runs_orphan ON runs (id) WHERE status = 'running' AND parked = 0 AND holder = '';
 CREATE INDEX runs_stop ON runs (holder) WHERE stop <> '';
 CREATE INDEX runs_stopped ON runs (id) WHERE stop <> '';
+-- Has all columns that the summary of the newest runs needs, so that it does not read the rows, which may be long.
+CREATE INDEX runs_ended ON runs (tenant, ended_us, agent, status, started_us, input_tokens, output_tokens, cost_micros, thread) WHERE ended_us > 0;
 CREATE INDEX runs_untrimmed ON runs (ended_us) WHERE ended_us > 0 AND trimmed = 0;
 
 -- Calls that runs made to their agents, if they are kept (inspector.capture). head is an adapter.AgentCall as JSON
