@@ -33,7 +33,7 @@ func (h *holding) mount(r *mux.Router) {
 
 // TestBodiesTogether checks that the memory of all bodies is bounded. Bodies beyond it wait, are refused after a while,
 // and are accepted again when there is room. Small, streamed and operational requests are always served (D5).
-// TestBodiesTogetherInWords checks the responses in each dialect.
+// TestBodiesBeyondTheMemoryAreRefused checks the responses in each dialect.
 func TestBodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()

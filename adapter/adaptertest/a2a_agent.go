@@ -11,17 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// A2AAgent is an agent that speaks A2A: version 1.0 over JSON-RPC unless its fields say otherwise. It is written from
-// the specification, without the bridge's own reader and writer. The first word of a message selects what it does:
+// A2AAgent is an agent that speaks A2A, by default version 1.0 over JSON-RPC. It is written from the specification,
+// without the bridge's own reader and writer. The first word of a message selects its behaviour:
 //
-//   - "ask" asks for a colour, and paints something in the colour of the answer.
-//   - "fail" and "reject" end in these states, "cancel" is canceled by the agent.
-//   - "hang" works until it is canceled.
-//   - "message" is answered with a message, without a task.
-//   - "file" makes a file.
-//   - "type" reports twice what it does, and makes two artifacts in many pieces, the first of them without an end.
-//   - "authorize" waits for an authorization until it is canceled, or with "authorize once" continues by itself.
-//   - Anything else makes the three artifacts one, two and three. The second is streamed in pieces.
+//   - "ask" asks for a colour and then returns an artifact with the answer.
+//   - "fail", "reject" and "cancel" end the task as failed, rejected or canceled.
+//   - "hang" works until the task is canceled.
+//   - "message" returns a message without a task.
+//   - "file" creates a file.
+//   - "type" reports its progress twice and creates two artifacts in many chunks, the first of them without a last chunk.
+//   - "authorize" waits for an authorization until the task is canceled. "authorize once" continues without one.
+//   - Any other word creates the three artifacts one, two and three. The second is streamed in chunks.
 type A2AAgent struct {
 	Version  string // "0.3"; default "1.0"
 	HTTP     bool   // HTTP+JSON
@@ -134,7 +134,7 @@ func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(card)
 }
 
-// rest is HTTP+JSON of version 1.0.
+// rest handles HTTP+JSON of version 1.0.
 func (a *A2AAgent) rest(w http.ResponseWriter, r *http.Request, body []byte) {
 	params := map[string]any{}
 	_ = json.Unmarshal(body, &params)
@@ -167,7 +167,7 @@ func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, 
 			a.fail(w, id, -32602, "", problem)
 			return
 		}
-		a.said(w, r, action, message, id)
+		a.receive(w, r, action, message, id)
 	case "get", "cancel", "subscribe":
 		if a.LangGraph && action == "subscribe" {
 			a.fail(w, id, -32601, "", "Method not found: SubscribeToTask")
@@ -228,8 +228,8 @@ func (a *A2AAgent) find(id any) *a2aTask {
 	return nil
 }
 
-// said handles a message.
-func (a *A2AAgent) said(w http.ResponseWriter, r *http.Request, action string, message map[string]any, id json.RawMessage) {
+// receive handles a message.
+func (a *A2AAgent) receive(w http.ResponseWriter, r *http.Request, action string, message map[string]any, id json.RawMessage) {
 	a.mu.Lock()
 	a.work++
 	a.Seen = append(a.Seen, message)
@@ -468,7 +468,7 @@ func (a *A2AAgent) fail(w http.ResponseWriter, id json.RawMessage, code int, rea
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "message": text, "details": info}})
 }
 
-// stream writes events up to the cut, and keeps the stream of a task that hangs until it is canceled.
+// stream writes events up to the cut. It keeps the stream of a hanging task open until the task is canceled.
 func (a *A2AAgent) stream(w http.ResponseWriter, r *http.Request, events []map[string]any, canceled chan struct{}, id json.RawMessage) {
 	if a.CutAfter > 0 && a.CutAfter < len(events) {
 		events, canceled = events[:a.CutAfter], nil

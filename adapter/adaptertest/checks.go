@@ -81,7 +81,7 @@ func (s Suite) testContext(t *testing.T) {
 	tr := await(t, done)
 	checkShape(t, tr)
 	if !errors.Is(tr.Err, reason) {
-		t.Errorf("error %v does not say why the context ended", tr.Err)
+		t.Errorf("error %v does not contain the cause of the context", tr.Err)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s Suite) testEndedContext(t *testing.T) {
 	tr := Collect(ctx, s.dial(t, Serve(t, peer).URL), NewTask(nil), 0)
 	checkShape(t, tr)
 	if tr.Err == nil || peer.Work() != 0 {
-		t.Errorf("error %v and %d pieces of work under a context that had ended", tr.Err, peer.Work())
+		t.Errorf("error %v and %d pieces of work under an ended context", tr.Err, peer.Work())
 	}
 }
 
@@ -157,7 +157,7 @@ func (s Suite) testPermit(t *testing.T) {
 			return
 		}
 		if !errors.Is(tr.Err, reason) {
-			t.Errorf("error %v does not say why nothing more was sent", tr.Err)
+			t.Errorf("error %v does not contain the reason of the withdrawn permit", tr.Err)
 		}
 	}
 }

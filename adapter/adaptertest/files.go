@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Files implements adapter.Files in memory. Safe for concurrent use.
+// Files implements adapter.Files in memory. It is safe for concurrent use.
 type Files struct {
 	mu    sync.Mutex
 	rows  map[string]mapping.Artifact // by path
@@ -57,7 +57,7 @@ func (f *Files) Open(_ context.Context, id string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-// Save stores a file made by an agent. It stores nothing if reading the body fails.
+// Save stores a file created by an agent. It stores nothing if reading the body fails.
 func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(body)
 	if err != nil {

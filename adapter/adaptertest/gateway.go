@@ -7,7 +7,7 @@ import (
 )
 
 // Gateway is a gateway in front of an agent that responds to one request in the agent's place, for example with 504
-// after its time limit. Safe for concurrent use once it serves; its fields must be set before.
+// after its time limit. Its fields must be set before it serves; then it is safe for concurrent use.
 type Gateway struct {
 	Agent Peer
 	// Watches selects the requests to count. If it is nil, all requests except GETs are counted.

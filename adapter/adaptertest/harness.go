@@ -140,12 +140,12 @@ func checkShape(t *testing.T, tr Trace) {
 			linked = linked || (ev.Head.Link != nil && ev.Head.Link.Remote != "")
 		case mapping.KindUpdate, mapping.KindDelta, mapping.KindInterrupt, mapping.KindCustom:
 			if !linked {
-				t.Errorf("event %d (%s) came before the remote id was linked", i, ev.Kind)
+				t.Errorf("event %d (%s) precedes the link to the remote id", i, ev.Kind)
 			}
 		case mapping.KindEnd:
 			ends++
 			if i != len(tr.Events)-1 || tr.Err != nil {
-				t.Errorf("event %d is an end, but something came after it", i)
+				t.Errorf("event %d is an end, but other events follow it", i)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func checkError(t *testing.T, err error) {
 		t.Errorf("error %v is not a *mapping.Error", err)
 	}
 	if err != nil && strings.Contains(err.Error(), Canary) {
-		t.Errorf("error shows a credential: %v", err)
+		t.Errorf("the error contains a credential: %v", err)
 	}
 }
 

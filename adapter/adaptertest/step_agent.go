@@ -26,7 +26,7 @@ const (
 	Evo      Kind = "evo"        // evo.ninja, on the JavaScript SDK: quoted outputs, a new artifact at every write and read
 )
 
-// Kinds are all kinds of servers that StepAgent can imitate.
+// Kinds lists all kinds of servers that StepAgent can imitate.
 var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old, OldForge, Smol, Evo}
 
 // Family returns the server on which a kind is based. The kind behaves like it unless specified otherwise.
@@ -76,10 +76,11 @@ type ScriptStep struct {
 	Repeat     bool        // repeated any number of times
 }
 
-// Counts are the numbers of requests to a StepAgent.
+// Counts has the numbers of requests to a StepAgent.
 type Counts struct{ Creates, Steps, Uploads, Downloads, Lists, Probes int }
 
-// StepAgent is a scripted task/step agent. Safe for concurrent use; Script must not be changed after the first request.
+// StepAgent is a scripted task/step agent. It is safe for concurrent use. Script must not be changed after the first
+// request.
 type StepAgent struct {
 	Kind   Kind
 	Script []ScriptStep

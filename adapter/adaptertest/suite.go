@@ -10,7 +10,7 @@ import (
 // Peer is a scripted agent.
 type Peer interface {
 	http.Handler
-	// Work returns the number of actions that must not happen twice: steps executed, runs begun.
+	// Work returns the number of actions that must not happen twice, such as executed steps and created runs.
 	Work() int
 }
 
@@ -24,7 +24,7 @@ type Failure struct {
 // Suite describes a dialect whose backend is to be checked. Every field except Asks and Fails is required.
 type Suite struct {
 	Dial func(adapter.Upstream) (adapter.Backend, error)
-	// Works returns a peer that makes at least three outputs and succeeds.
+	// Works returns a peer that returns at least three outputs and succeeds.
 	Works func() Peer
 	// Asks returns a peer that ends with a question.
 	Asks func() Peer
@@ -40,13 +40,13 @@ type Suite struct {
 func TestBackend(t *testing.T, s Suite) {
 	t.Run("Order", s.testOrder)
 	t.Run("Asks", s.testAsks)
-	t.Run("StopsWhenYieldSaysFalse", s.testYieldFalse)
+	t.Run("StopsWhenYieldReturnsFalse", s.testYieldFalse)
 	t.Run("StopsWithContext", s.testContext)
 	t.Run("EndedContext", s.testEndedContext)
-	t.Run("PickedUpAsksNothingTwice", s.testAfter)
-	t.Run("C2SendsNothingWithoutAPermit", s.testPermit)
-	t.Run("A9NoServerThere", s.testRefused)
-	t.Run("A10GatewayAnswers", s.testGateway)
+	t.Run("ContinuedRunRepeatsNoCall", s.testAfter)
+	t.Run("SendsNothingWithoutAPermit", s.testPermit)
+	t.Run("UnreachableServer", s.testRefused)
+	t.Run("GatewayTimesOut", s.testGateway)
 	t.Run("Fails", s.testFails)
 	t.Run("Concurrent", s.testConcurrent)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Talker returns the address of a server that sends said to every client that has begun a request, and then nothing
-// more.
+// Talker returns the address of a server that sends said to every client that has begun a request, and then sends
+// nothing more.
 func Talker(t testing.TB, said string) string {
 	t.Helper()
 	return accepting(t, func(c net.Conn) { tell(c, said) })

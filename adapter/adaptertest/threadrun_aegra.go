@@ -80,8 +80,8 @@ func nested(value json.RawMessage) string {
 }
 
 // refuseAegra writes FastAPI's response to a body that does not match its model.
-func refuseAegra(w http.ResponseWriter, complaint string) {
-	detail, _ := json.Marshal(map[string]any{"detail": []any{map[string]any{"type": "value_error", "loc": []string{"body"}, "msg": complaint}}})
+func refuseAegra(w http.ResponseWriter, message string) {
+	detail, _ := json.Marshal(map[string]any{"detail": []any{map[string]any{"type": "value_error", "loc": []string{"body"}, "msg": message}}})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnprocessableEntity)
 	_, _ = w.Write(detail)

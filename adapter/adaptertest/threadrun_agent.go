@@ -58,8 +58,8 @@ type Canned struct {
 }
 
 // ThreadAgent is a scripted LangGraph server with one graph, "agent". The nth run on a thread plays the nth play, or
-// the last one. Canned responses take precedence; their keys are "METHOD /route" with {t} and {r} for ids. Safe for
-// concurrent use once it serves.
+// the last one. Canned responses take precedence. Their keys are "METHOD /route" with {t} and {r} for ids. It is safe
+// for concurrent use once it serves.
 type ThreadAgent struct {
 	Plays []ThreadPlay
 	// Choose, if set, returns the play for a run from the body of its request.
@@ -253,8 +253,8 @@ func (a *ThreadAgent) open(id string) *scriptedThread {
 	return a.threads[id]
 }
 
-// toMake reports whether a request for a run must create its thread.
-func (a *ThreadAgent) toMake(route string, body []byte) bool {
+// mustCreate reports whether a request for a run must create its thread.
+func (a *ThreadAgent) mustCreate(route string, body []byte) bool {
 	var req struct {
 		IfNotExists string `json:"if_not_exists"`
 	}
@@ -265,7 +265,7 @@ func (a *ThreadAgent) toMake(route string, body []byte) bool {
 func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, thread, run string, body []byte) {
 	a.mu.Lock()
 	t := a.threads[thread]
-	if t == nil && a.toMake(route, body) {
+	if t == nil && a.mustCreate(route, body) {
 		t = a.open(thread)
 	}
 	a.mu.Unlock()
@@ -319,7 +319,7 @@ const NoNode = "nowhere"
 
 func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thread string, body []byte) {
 	var req struct {
-		pointAsked
+		stateRequest
 		Values json.RawMessage `json:"values"`
 		AsNode string          `json:"as_node"`
 	}
@@ -340,7 +340,7 @@ func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thre
 	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"`+id+`"}}`)
 }
 
-// fill is fill with the ids of the run. {{ours}} is the id that the bridge has written into its metadata.
+// fill inserts the ids of the run. {{ours}} stands for the id that the bridge has written into its metadata.
 func (r *scriptedRun) fill(text string) string {
 	var mark struct {
 		Ours string `json:"apbridge_run_id"`

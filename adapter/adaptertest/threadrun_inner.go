@@ -91,8 +91,8 @@ func InnerPlay(subgraphs bool) ThreadPlay {
 	return play
 }
 
-// pointAsked contains the members of requests for states.
-type pointAsked struct {
+// stateRequest contains the members of requests for states.
+type stateRequest struct {
 	Checkpoint struct {
 		NS string `json:"checkpoint_ns"`
 		ID string `json:"checkpoint_id"`
@@ -106,8 +106,8 @@ type pointAsked struct {
 	} `json:"metadata"`
 }
 
-// pointTold contains the members of a state that are read here.
-type pointTold struct {
+// stateMembers contains the members of a state that are read here.
+type stateMembers struct {
 	Checkpoint struct {
 		ID string `json:"checkpoint_id"`
 	} `json:"checkpoint"`
@@ -151,7 +151,7 @@ func (a *ThreadAgent) headState(w http.ResponseWriter, r *http.Request, t *scrip
 
 // pastState returns the state at a checkpoint, or the newest one of a namespace.
 func (a *ThreadAgent) pastState(t *scriptedThread, r *http.Request, body []byte) (answer string, status int) {
-	var ask pointAsked
+	var ask stateRequest
 	_ = json.Unmarshal(body, &ask)
 	if s := string(ask.Subgraphs); s == "true" || s == "false" {
 		return `{"success":false,"error":{"name":"ZodError","issues":[{"path":["subgraphs"],"message":"Expected string, received boolean"}]}}`, http.StatusBadRequest
@@ -163,7 +163,7 @@ func (a *ThreadAgent) pastState(t *scriptedThread, r *http.Request, body []byte)
 	defer a.mu.Unlock()
 	deep := r.URL.Query().Get("subgraphs") == "true"
 	for _, s := range t.past(ask.Checkpoint.NS) {
-		var told pointTold
+		var told stateMembers
 		_ = json.Unmarshal([]byte(s), &told)
 		if ask.Checkpoint.ID != "" && told.Checkpoint.ID != ask.Checkpoint.ID {
 			continue
@@ -179,14 +179,14 @@ func (a *ThreadAgent) pastState(t *scriptedThread, r *http.Request, body []byte)
 }
 
 func (a *ThreadAgent) history(t *scriptedThread, body []byte) string {
-	ask := pointAsked{Limit: 10}
+	ask := stateRequest{Limit: 10}
 	_ = json.Unmarshal(body, &ask)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var list []string
 	passed := ask.Before == ""
 	for _, s := range t.past(ask.Checkpoint.NS) {
-		var told pointTold
+		var told stateMembers
 		_ = json.Unmarshal([]byte(s), &told)
 		switch {
 		case !passed:

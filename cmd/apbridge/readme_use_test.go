@@ -144,7 +144,7 @@ var runBy = map[string]string{
 	"docs/privacy.md":              "TestGuides",
 	"docs/store.md":                "TestGuides",
 	"docs/topics.md":               "TestTopicGuide",
-	"docs/tracing.md":              "TestTracesAsTheEnvironmentSays",
+	"docs/tracing.md":              "TestTracesFollowTheEnvironment",
 	"docs/troubleshooting.md":      "TestGuides",
 	"CONTRIBUTING.md":              "minutes, and a machine that does nothing else: make bench",
 	"examples/benchmark/README.md": "TestExampleChallenges, which judges with these challenges",
@@ -154,7 +154,7 @@ var runBy = map[string]string{
 // shown are lines in blocks other than sh that no test takes from the document, each with the reason.
 var shown = map[string]string{
 	"$ docker run -d --name jaeger -p 16686:16686 -p 4318:4318 cr.jaegertracing.io/jaegertracing/jaeger:2.9.0":                           "a collector of the tests takes its place",
-	"$ OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=apbridge apbridge serve --agent legacy=http://127.0.0.1:8000": "TestTracesAsTheEnvironmentSays, with a collector of its own",
+	"$ OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=apbridge apbridge serve --agent legacy=http://127.0.0.1:8000": "TestTracesFollowTheEnvironment, with a collector of its own",
 	`$ curl -s http://127.0.0.1:8080/runs/wait -H 'content-type: application/json' -d '{"assistant_id":"legacy","input":"hi"}'`:          "TestOneTraceFromRequestToAgent makes such a request",
 	"$ go run ./examples/legacyagent/cmd -listen 127.0.0.1:8000 &":                                                                       "TestGuides has the agent on a port of its own",
 	"$ go run ./examples/forgetful/cmd -listen 127.0.0.1:8001 &":                                                                         "TestGuides has the agent on a port of its own",

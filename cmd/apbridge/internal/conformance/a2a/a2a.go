@@ -18,7 +18,7 @@ const (
 	doc check.Document = "A2A specification 1.0"
 
 	cardPath = "/.well-known/agent-card.json"
-	// prompt is cheap and gives an agent no reason to ask back.
+	// prompt is cheap to process and gives the agent no reason to ask a question.
 	prompt = "Write the word Washington to a file with the ending .txt"
 	nobody = "00000000-0000-4000-8000-00000000c0de" // an unknown id
 )
@@ -28,7 +28,7 @@ func Suite() check.Suite {
 	return check.Suite{Name: "a2a", Title: "A2A 1.0", Speaks: speaks, Begin: begin}
 }
 
-// speaks reports whether there is a card with an interface that the checks can call.
+// speaks reports whether the server has a card with an interface that the checks can call.
 func speaks(t *check.Talk) bool {
 	c := readCard(t)
 	return !t.Over() && (c.rpc != nil || c.http != nil)
@@ -36,7 +36,7 @@ func speaks(t *check.Talk) bool {
 
 type suite struct {
 	card   check.Once[card]
-	task   check.Once[outcome] // the answer to a message
+	task   check.Once[outcome] // the response to a message
 	stream check.Once[stream]
 	pushed check.Once[push]
 
@@ -81,7 +81,7 @@ func readCard(t *check.Talk) (c card) {
 
 func (s *suite) aCard(t *check.Talk) card { return s.card.Need(t, "agent card", readCard) }
 
-// reasons are the reasons of ErrorInfo by error code (section 5.4).
+// reasons has the reasons of ErrorInfo by error code (section 5.4).
 var reasons = map[int]string{
 	-32001: "TASK_NOT_FOUND", -32002: "TASK_NOT_CANCELABLE", -32003: "PUSH_NOTIFICATION_NOT_SUPPORTED",
 	-32004: "UNSUPPORTED_OPERATION", -32005: "CONTENT_TYPE_NOT_SUPPORTED", -32007: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
@@ -97,7 +97,7 @@ const (
 	invalidParameters = -32602
 )
 
-// members are the parameters of a call.
+// members has the parameters of a call.
 type members = map[string]any
 
 // outcome is the result or error of a call over either binding.
@@ -122,7 +122,7 @@ func (o outcome) text(path string) string {
 	return s
 }
 
-// errorCode returns the code of an error, 0 if there is none. Over HTTP+JSON it follows from the reason.
+// errorCode returns the code of an error, or 0. Over HTTP+JSON it is determined by the reason.
 func (o outcome) errorCode() int {
 	if o.overRPC {
 		n, _ := o.At("error.code").(float64)
@@ -163,7 +163,7 @@ func (s *suite) request(t *check.Talk, method string, params members) (r check.R
 	case c.http != nil:
 		return httpRequest(t, c, method, params), false
 	default:
-		t.Fail("the card has no interface of version 1.0 at this server for JSONRPC or HTTP+JSON")
+		t.Fail("the card has no interface of version 1.0 on this server for JSONRPC or HTTP+JSON")
 	}
 	return r, false
 }

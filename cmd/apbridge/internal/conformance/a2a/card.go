@@ -9,7 +9,7 @@ import (
 
 func (s *suite) cardChecks() []check.Check {
 	return []check.Check{
-		{ID: "a2a.card", Level: check.Must, Says: "The agent card is found at /.well-known/agent-card.json.", Cites: doc.At("8.2"),
+		{ID: "a2a.card", Level: check.Must, Says: "The agent card can be fetched at /.well-known/agent-card.json.", Cites: doc.At("8.2"),
 			Run: func(t *check.Talk) { s.card.Own(t, readCard) }},
 		{ID: "a2a.card.schema", Level: check.Must, Says: "The card has all required members.", Cites: doc.At("4.4.1, 5.7"),
 			Run: func(t *check.Talk) { s.aCard(t).In(t).Fits(cardShape) }},
@@ -31,7 +31,7 @@ func (s *suite) cardChecks() []check.Check {
 					}
 				}
 			}},
-		{ID: "a2a.card.unchanged", Level: check.Should, Says: "A request for an unchanged card, by its ETag, is answered with 304.", Cites: doc.At("8.6"),
+		{ID: "a2a.card.unchanged", Level: check.Should, Says: "Fetching an unchanged card with its ETag returns 304.", Cites: doc.At("8.6"),
 			Run: func(t *check.Talk) {
 				tag := s.aCard(t).Header.Get("ETag")
 				if tag == "" {
@@ -39,7 +39,7 @@ func (s *suite) cardChecks() []check.Check {
 				}
 				t.Send(check.Request{Method: http.MethodGet, Path: cardPath, Header: map[string]string{"If-None-Match": tag}}).Is(http.StatusNotModified)
 			}},
-		{ID: "a2a.card.extended", Level: check.Must, Says: "Without the capability, the extended card is refused.", Cites: doc.At("3.1.11, 3.3.4"),
+		{ID: "a2a.card.extended", Level: check.Must, Says: "Fetching the extended card without the capability is refused.", Cites: doc.At("3.1.11, 3.3.4"),
 			Run: func(t *check.Talk) {
 				if s.aCard(t).extended {
 					t.Skip("the card announces an extended card")

@@ -44,7 +44,7 @@ func (s *suite) aStream(t *check.Talk) stream {
 
 func (s *suite) streamChecks() []check.Check {
 	return []check.Check{
-		{ID: "a2a.stream", Level: check.Must, Says: "A streaming message gets an event stream.", Cites: doc.At("3.1.2"),
+		{ID: "a2a.stream", Level: check.Must, Says: "Sending a streaming message returns an event stream.", Cites: doc.At("3.1.2"),
 			Run: func(t *check.Talk) { s.stream.Own(t, s.open) }},
 		{ID: "a2a.stream.schema", Level: check.Must, Says: "Each event has exactly one task, message or update.", Cites: doc.At("3.2.3"),
 			Run: func(t *check.Talk) {
@@ -79,14 +79,14 @@ func (s *suite) streamChecks() []check.Check {
 					t.Fail("the stream ends in state %q", state)
 				}
 			}},
-		{ID: "a2a.stream.off", Level: check.Must, Says: "Without the capability, streaming is refused.", Cites: doc.At("3.3.4"),
+		{ID: "a2a.stream.off", Level: check.Must, Says: "Streaming without the capability is refused.", Cites: doc.At("3.3.4"),
 			Run: func(t *check.Talk) {
 				if s.aCard(t).streaming {
 					t.Skip("the card announces streaming")
 				}
 				s.fails(t, "SendStreamingMessage", s.message(nil), unsupported)
 			}},
-		{ID: "a2a.subscribe.ended", Level: check.Must, Says: "A subscription to an ended task is refused.", Cites: doc.At("3.1.6"),
+		{ID: "a2a.subscribe.ended", Level: check.Must, Says: "Subscribing to an ended task is refused.", Cites: doc.At("3.1.6"),
 			Run: func(t *check.Talk) {
 				id := s.anEndedTask(t)
 				if !s.aCard(t).streaming {
@@ -94,7 +94,7 @@ func (s *suite) streamChecks() []check.Check {
 				}
 				s.fails(t, "SubscribeToTask", members{"id": id}, unsupported)
 			}},
-		{ID: "a2a.subscribe.unknown", Level: check.Must, Says: "A subscription to an unknown task is refused.", Cites: doc.At("3.1.6"),
+		{ID: "a2a.subscribe.unknown", Level: check.Must, Says: "Subscribing to an unknown task is refused.", Cites: doc.At("3.1.6"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				if !s.aCard(t).streaming {
@@ -108,7 +108,7 @@ func (s *suite) streamChecks() []check.Check {
 // push is a push configuration of the ended task.
 type push struct{ task, id string }
 
-// hook is where notifications of the checks would go. The task has ended, so that none is sent.
+// hook is the address for notifications. None is sent, because the task has ended.
 const hook = "https://example.com/apbridge-conformance"
 
 func (s *suite) create(t *check.Talk) push {
@@ -124,7 +124,7 @@ func (s *suite) create(t *check.Talk) push {
 func (s *suite) pushChecks() []check.Check {
 	need := func(t *check.Talk) push { return s.pushed.Need(t, "push configuration", s.create) }
 	return []check.Check{
-		{ID: "a2a.push.off", Level: check.Must, Says: "Without the capability, push configurations are refused.", Cites: doc.At("3.3.4"),
+		{ID: "a2a.push.off", Level: check.Must, Says: "Creating a push configuration without the capability is refused.", Cites: doc.At("3.3.4"),
 			Run: func(t *check.Talk) {
 				id := s.aTask(t).text("task.id")
 				if s.aCard(t).push {
@@ -132,16 +132,16 @@ func (s *suite) pushChecks() []check.Check {
 				}
 				s.fails(t, "CreateTaskPushNotificationConfig", members{"taskId": id, "url": hook}, pushNotSupported)
 			}},
-		{ID: "a2a.push.create", Level: check.Must, Says: "A push configuration can be made.", Cites: doc.At("3.1.7"),
+		{ID: "a2a.push.create", Level: check.Must, Says: "A push configuration can be created.", Cites: doc.At("3.1.7"),
 			Run: func(t *check.Talk) { s.pushed.Own(t, s.create) }},
-		{ID: "a2a.push.get", Level: check.Must, Says: "A push configuration is found by its id.", Cites: doc.At("3.1.8"),
+		{ID: "a2a.push.get", Level: check.Must, Says: "A push configuration can be fetched by its id.", Cites: doc.At("3.1.8"),
 			Run: func(t *check.Talk) {
 				p := need(t)
 				if o := s.succeeds(t, "GetTaskPushNotificationConfig", members{"taskId": p.task, "id": p.id}); !t.Over() && o.text("url") != hook {
 					t.Fail("the URL is %q", o.text("url"))
 				}
 			}},
-		{ID: "a2a.push.list", Level: check.Must, Says: "The push configurations of a task are listed.", Cites: doc.At("3.1.9"),
+		{ID: "a2a.push.list", Level: check.Must, Says: "The push configurations of a task can be listed.", Cites: doc.At("3.1.9"),
 			Run: func(t *check.Talk) {
 				p := need(t)
 				o := s.succeeds(t, "ListTaskPushNotificationConfigs", members{"taskId": p.task})
@@ -149,7 +149,7 @@ func (s *suite) pushChecks() []check.Check {
 					t.Fail("the configuration is not in the list")
 				}
 			}},
-		{ID: "a2a.push.delete", Level: check.Must, Says: "A deleted push configuration is not listed.", Cites: doc.At("3.1.10"),
+		{ID: "a2a.push.delete", Level: check.Must, Says: "A deleted push configuration is no longer listed.", Cites: doc.At("3.1.10"),
 			Run: func(t *check.Talk) {
 				p := need(t)
 				s.succeeds(t, "DeleteTaskPushNotificationConfig", members{"taskId": p.task, "id": p.id})

@@ -13,7 +13,7 @@ func (s *suite) make(t *check.Talk) outcome {
 		t.Skip("the agent answers with messages instead of tasks")
 	}
 	if !t.Over() && o.text("task.id") == "" {
-		t.Fail("the answer has no task with an id")
+		t.Fail("the response has no task with an id")
 	}
 	return o
 }
@@ -44,7 +44,7 @@ func (s *suite) aContext(t *check.Talk) (id, context string) {
 
 func (s *suite) sendChecks() []check.Check {
 	return []check.Check{
-		{ID: "a2a.send", Level: check.Must, Says: "A message makes a task or gets a message.", Cites: doc.At("3.1.1"),
+		{ID: "a2a.send", Level: check.Must, Says: "Sending a message returns a task or a message.", Cites: doc.At("3.1.1"),
 			Run: func(t *check.Talk) {
 				o := s.task.Own(t, s.make)
 				if !t.Over() && !settled(o.text("task.status.state")) {
@@ -71,7 +71,7 @@ func (s *suite) sendChecks() []check.Check {
 					t.Fail("the timestamp is %.40q", time)
 				}
 			}},
-		{ID: "a2a.send.continue", Level: check.Must, Says: "A message with a contextId makes a new task in that context.", Cites: doc.At("3.4.1"),
+		{ID: "a2a.send.continue", Level: check.Must, Says: "A message with a contextId creates a new task in that context.", Cites: doc.At("3.4.1"),
 			Run: func(t *check.Talk) {
 				id, context := s.aContext(t)
 				o := s.succeeds(t, "SendMessage", s.message(members{"contextId": context}))
@@ -79,22 +79,22 @@ func (s *suite) sendChecks() []check.Check {
 					t.Fail("the task is %q in context %q, after %q in %q", o.text("task.id"), o.text("task.contextId"), id, context)
 				}
 			}},
-		{ID: "a2a.send.ended", Level: check.Must, Says: "A message to an ended task is refused.", Cites: doc.At("3.1.1"),
+		{ID: "a2a.send.ended", Level: check.Must, Says: "Sending a message to an ended task is refused.", Cites: doc.At("3.1.1"),
 			Run: func(t *check.Talk) {
 				id := s.anEndedTask(t)
 				s.fails(t, "SendMessage", s.message(members{"taskId": id}), unsupported)
 			}},
-		{ID: "a2a.send.unknown", Level: check.Must, Says: "A message to an unknown task is refused.", Cites: doc.At("3.4.2"),
+		{ID: "a2a.send.unknown", Level: check.Must, Says: "Sending a message to an unknown task is refused.", Cites: doc.At("3.4.2"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				s.fails(t, "SendMessage", s.message(members{"taskId": nobody}), taskNotFound)
 			}},
-		{ID: "a2a.send.invalid", Level: check.Must, Says: "A message without parts is refused.", Cites: doc.At("4.1.4"),
+		{ID: "a2a.send.invalid", Level: check.Must, Says: "Sending a message without parts is refused.", Cites: doc.At("4.1.4"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				s.fails(t, "SendMessage", s.message(members{"parts": []any{}}), invalidParameters)
 			}},
-		{ID: "a2a.version", Level: check.Must, Says: "A version that the server does not have is refused.", Cites: doc.At("3.6.2"),
+		{ID: "a2a.version", Level: check.Must, Says: "A request with an unsupported version is refused.", Cites: doc.At("3.6.2"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				r, overRPC := s.request(t, "GetTask", members{"id": nobody})
@@ -109,7 +109,7 @@ func (s *suite) sendChecks() []check.Check {
 
 func (s *suite) readChecks() []check.Check {
 	return []check.Check{
-		{ID: "a2a.get", Level: check.Must, Says: "A task is found by its id.", Cites: doc.At("3.1.3"),
+		{ID: "a2a.get", Level: check.Must, Says: "A task can be fetched by its id.", Cites: doc.At("3.1.3"),
 			Run: func(t *check.Talk) {
 				id := s.aTask(t).text("task.id")
 				if o := s.succeeds(t, "GetTask", members{"id": id}); !t.Over() && o.text("id") != id {
@@ -123,12 +123,12 @@ func (s *suite) readChecks() []check.Check {
 					t.Fail("the history has %d messages", len(list))
 				}
 			}},
-		{ID: "a2a.get.unknown", Level: check.Must, Says: "An unknown task is not found.", Cites: doc.At("3.1.3, 5.4"),
+		{ID: "a2a.get.unknown", Level: check.Must, Says: "Fetching an unknown task is refused.", Cites: doc.At("3.1.3, 5.4"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				s.fails(t, "GetTask", members{"id": nobody}, taskNotFound)
 			}},
-		{ID: "a2a.list", Level: check.Must, Says: "A list of tasks has all required members and the newest task.", Cites: doc.At("3.1.4"),
+		{ID: "a2a.list", Level: check.Must, Says: "Listing tasks returns all required members and the newest task.", Cites: doc.At("3.1.4"),
 			Run: func(t *check.Talk) {
 				id, context := s.aContext(t)
 				o := s.succeeds(t, "ListTasks", members{"contextId": context})
@@ -140,7 +140,7 @@ func (s *suite) readChecks() []check.Check {
 					t.Fail("the task is not in the list of its context")
 				}
 			}},
-		{ID: "a2a.list.context", Level: check.Must, Says: "A list for a context has no other tasks.", Cites: doc.At("3.1.4"),
+		{ID: "a2a.list.context", Level: check.Must, Says: "Listing the tasks of a context returns no other tasks.", Cites: doc.At("3.1.4"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				o := s.succeeds(t, "ListTasks", members{"contextId": nobody})
@@ -167,7 +167,7 @@ func (s *suite) readChecks() []check.Check {
 					t.Fail("the list has %d tasks", len(list))
 				}
 			}},
-		{ID: "a2a.cancel.ended", Level: check.Must, Says: "An ended task cannot be canceled.", Cites: doc.At("3.1.5"),
+		{ID: "a2a.cancel.ended", Level: check.Must, Says: "Canceling an ended task is refused.", Cites: doc.At("3.1.5"),
 			Run: func(t *check.Talk) {
 				id := s.anEndedTask(t)
 				if s.aTask(t).text("task.status.state") == "TASK_STATE_CANCELED" {
@@ -175,7 +175,7 @@ func (s *suite) readChecks() []check.Check {
 				}
 				s.fails(t, "CancelTask", members{"id": id}, notCancelable)
 			}},
-		{ID: "a2a.cancel.unknown", Level: check.Must, Says: "An unknown task cannot be canceled.", Cites: doc.At("3.1.5"),
+		{ID: "a2a.cancel.unknown", Level: check.Must, Says: "Canceling an unknown task is refused.", Cites: doc.At("3.1.5"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				s.fails(t, "CancelTask", members{"id": nobody}, taskNotFound)
@@ -206,9 +206,9 @@ func (s *suite) rpcChecks() []check.Check {
 					t.Fail("the id is %v and jsonrpc %v", a.At("id"), a.At("jsonrpc"))
 				}
 			}},
-		{ID: "a2a.rpc.parse", Level: check.Must, Says: "A body that is not JSON gets error -32700.", Cites: doc.At("9.5"),
+		{ID: "a2a.rpc.parse", Level: check.Must, Says: "A body that is not JSON returns the error -32700.", Cites: doc.At("9.5"),
 			Run: func(t *check.Talk) { fails(t, `{"jsonrpc":`, -32700) }},
-		{ID: "a2a.rpc.method", Level: check.Must, Says: "An unknown method gets error -32601.", Cites: doc.At("9.5"),
+		{ID: "a2a.rpc.method", Level: check.Must, Says: "An unknown method returns the error -32601.", Cites: doc.At("9.5"),
 			Run: func(t *check.Talk) { fails(t, `{"jsonrpc":"2.0","id":1,"method":"Nothing","params":{}}`, -32601) }},
 		{ID: "a2a.rpc.details", Level: check.Must, Says: "An error of the protocol has an ErrorInfo with its reason.", Cites: doc.At("9.5"),
 			Run: func(t *check.Talk) {
@@ -231,7 +231,7 @@ func (s *suite) httpChecks() []check.Check {
 		return t.Send(httpRequest(t, c, method, params))
 	}
 	return []check.Check{
-		{ID: "a2a.http.get", Level: check.Must, Says: "A task is found over HTTP+JSON.", Cites: doc.At("11.3"),
+		{ID: "a2a.http.get", Level: check.Must, Says: "A task can be fetched over HTTP+JSON.", Cites: doc.At("11.3"),
 			Run: func(t *check.Talk) {
 				id := s.aTask(t).text("task.id")
 				if a := send(t, "GetTask", members{"id": id}).Is(http.StatusOK); !t.Over() && a.Text("id") != id {
@@ -242,7 +242,7 @@ func (s *suite) httpChecks() []check.Check {
 			Run: func(t *check.Talk) {
 				send(t, "GetTask", members{"id": s.aTask(t).text("task.id")}).Typed("application/a2a+json")
 			}},
-		{ID: "a2a.http.unknown", Level: check.Must, Says: "An unknown task gets 404 with a reason.", Cites: doc.At("11.6"),
+		{ID: "a2a.http.unknown", Level: check.Must, Says: "Fetching an unknown task returns 404 with a reason.", Cites: doc.At("11.6"),
 			Run: func(t *check.Talk) {
 				s.aTask(t)
 				a := send(t, "GetTask", members{"id": nobody}).Is(http.StatusNotFound)
@@ -250,7 +250,7 @@ func (s *suite) httpChecks() []check.Check {
 					t.Fail("the reason is %q", reason)
 				}
 			}},
-		{ID: "a2a.http.list", Level: check.Must, Says: "Tasks are listed over HTTP+JSON.", Cites: doc.At("11.3"),
+		{ID: "a2a.http.list", Level: check.Must, Says: "Tasks can be listed over HTTP+JSON.", Cites: doc.At("11.3"),
 			Run: func(t *check.Talk) {
 				id, context := s.aContext(t)
 				a := send(t, "ListTasks", members{"contextId": context}).Is(http.StatusOK)

@@ -41,7 +41,7 @@ func beginStreaming() []check.Check {
 // startedRun is a run that was started by a command.
 type startedRun struct {
 	thread  string // its path
-	spelled string // why the document's spelling of run.start was refused; "" if it was accepted
+	spelled string // why the document's spelling of run.start was refused, or "" if it was accepted
 	refused check.Answer
 	started check.Answer
 }

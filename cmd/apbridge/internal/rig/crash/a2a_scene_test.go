@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// messageScene is an A2A client: two messages in one context, the first of which has a push configuration. Every request
-// is repeated until it is answered, the messages with the same id.
+// messageScene is an A2A client: two messages in one context, the first of which has a push configuration. Every
+// request is repeated until it is answered, the messages with the same id.
 type messageScene struct{}
 
 func (s messageScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
@@ -43,7 +43,7 @@ func (s messageScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer)
 		}
 		d.Sure("DELETE", configs+"/mine", "").OK()
 		if got := d.Get(configs).List("configs"); len(got) != 0 {
-			t.Errorf("a deleted configuration is there: %v", got)
+			t.Errorf("a deleted configuration still exists: %v", got)
 		}
 		tasks = append(tasks, task)
 	}
@@ -59,7 +59,7 @@ func (s messageScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer)
 	d.End()
 }
 
-// checkStreams: every reader of a task's stream gets the same.
+// checkStreams checks that repeated reads of a task's stream return the same.
 func (s messageScene) checkStreams(t *testing.T, d *rig.Killable, tasks []string) {
 	t.Helper()
 	for _, task := range tasks {

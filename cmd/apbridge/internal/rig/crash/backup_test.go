@@ -18,7 +18,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// backups are ways to copy a database that is in use; each returns the copy.
+// backups has ways to copy a database that is in use. Each returns the copy.
 var backups = map[string]func(t *testing.T, dsn string) string{
 	"vacuum into": func(t *testing.T, dsn string) string {
 		copied := filepath.Join(t.TempDir(), "copy.db")
@@ -109,7 +109,7 @@ func TestBackupWhileRunning(t *testing.T) {
 	for name, backup := range backups {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			agent := adaptertest.NewStepAgent(adaptertest.JS) // it cannot tell what became of a step
+			agent := adaptertest.NewStepAgent(adaptertest.JS) // it cannot report the outcome of a step
 			g := rig.NewGate(agent, rig.StepPosts, 2)
 			cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, g).URL, func(a *config.Agent) { a.Dialect = "taskstep" })})
 			cfg.Database = databaseFor(t, name)
@@ -125,7 +125,7 @@ func TestBackupWhileRunning(t *testing.T) {
 				kept = append(kept, other)
 			}
 			if tells := rig.Says(string(b.Get("/metrics").OK().Body), "apbridge_database_log_bytes "); tells == (name == "pg_dump") {
-				t.Errorf("the size of the log is told: %v", tells)
+				t.Errorf("the size of the log is in the response: %v", tells)
 			}
 			stop := keepBusy(b)
 			copied := backup(t, cfg.Database)
@@ -145,14 +145,14 @@ func TestBackupWhileRunning(t *testing.T) {
 					t.Errorf("%s has %d messages in the copy", other, n)
 				}
 			}
-			rig.Eventually(t, "the copy has nothing left to do", func() bool { return string(c.Post("/threads/count", `{"status":"busy"}`).OK().Body) == "0" })
+			rig.Eventually(t, "the copy has no busy thread", func() bool { return string(c.Post("/threads/count", `{"status":"busy"}`).OK().Body) == "0" })
 			c.End()
 			checkCopy(t, copied)
 
 			g.Open()
 			texts := rig.Pluck(b.Get(run+"/join").OK().List("messages"), "content") // "three" would be missing if the copy had requested a step
 			if diff := cmp.Diff([]any{"hi", "one", "two", "three"}, texts); diff != "" {
-				t.Errorf("messages of the run that was copied (-want +got):\n%s", diff)
+				t.Errorf("messages of the copied run (-want +got):\n%s", diff)
 			}
 			b.Get(queued + "/join").OK()
 			b.Expect(queued, "status", "success")

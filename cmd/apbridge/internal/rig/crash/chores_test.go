@@ -43,7 +43,7 @@ func hangsInAStep() adaptertest.Peer {
 func gone(d *rig.Killable, method, path, body string) {
 	d.T.Helper()
 	if a := d.Sure(method, path, body); a.Status/100 != 2 && (a.Status != http.StatusNotFound || !d.Died) {
-		d.T.Errorf("%s answered %d: %.300s", a.Name, a.Status, a.Body)
+		d.T.Errorf("response to %s: %d %.300s", a.Name, a.Status, a.Body)
 	}
 }
 
@@ -107,7 +107,7 @@ func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	first := batch()
 	for i, r := range batch() {
 		if id := rig.Dig(r, "run_id"); i >= len(first) || id != rig.Dig(first[i], "run_id") {
-			t.Errorf("run %d of the batch is another one the second time: %v", i, id)
+			t.Errorf("run %d of the repeated batch is another one: %v", i, id)
 		}
 		d.Get("/threads/" + rig.Dig(r, "thread_id").(string) + "/runs/" + rig.Dig(r, "run_id").(string) + "/join")
 	}
@@ -124,13 +124,13 @@ func playUpdates(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 		id := d.Keyed(rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`, key).Text("run_id")
 		return lostRun(d, "the run", rig.CrashThread+"/runs/"+id)
 	}
-	bare := run("first") // then the agent has no part in the thread's state
+	bare := run("first") // a thread without an upstream thread
 	const update = `{"values":{"messages":[{"id":"m","type":"human","content":"hi"}]}`
 	messages := func() int { return len(d.Get(rig.CrashThread + "/state").List("values.messages")) }
 	d.Either(func() bool { return messages() == 1 }, "POST", rig.CrashThread+"/state", update+`}`)
 	expect(d, "messages", messages(), 1)
 	if a := d.Sure("POST", rig.CrashThread+"/state", update+`,"as_node":"`+adaptertest.NoNode+`"}`); (a.Status/100 == 2) != bare {
-		t.Errorf("an update as a node that is not there: %d %s", a.Status, a.Body)
+		t.Errorf("an update as an unknown node: %d %s", a.Status, a.Body)
 	}
 	expect(d, "messages after a refusal", messages(), 1)
 	status := map[bool]string{false: "idle", true: "error"}[run("second")]
@@ -154,7 +154,7 @@ func playAssistants(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// form is an upload as v1 clients send it.
+// form returns an upload in the form of v1 clients.
 func form(name, content string) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -196,8 +196,8 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playStops has a hanging run, a later run that is cancelled, and a third run that rolls back the first. If it is
-// unknown whether the first has begun, there is nothing to stop.
+// playStops starts a run that hangs, cancels a later run, and starts a third one that rolls back the first. If the
+// outcome of the first is unknown, it has already ended.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {
@@ -205,7 +205,7 @@ func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	}
 	hanging := d.Keyed(rig.CrashThread+"/runs", body("enqueue"), "hanging").Text("run_id")
 	unknown := false
-	rig.Eventually(t, "the graph is asked", func() bool {
+	rig.Eventually(t, "the graph is called", func() bool {
 		unknown = d.Get(rig.CrashThread+"/runs/"+hanging).Text("status") == "error"
 		return unknown || peer.Work() == 1
 	})
@@ -227,7 +227,7 @@ func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 		expect(d, "messages", len(d.Get(rig.CrashThread+"/state").List("values.messages")), 4)
 	}
 	if a := d.Sure("GET", rig.CrashThread+"/runs/"+hanging, ""); a.Status != http.StatusNotFound {
-		t.Errorf("what was rolled back is there: %s", a.Body)
+		t.Errorf("the rolled back run still exists: %s", a.Body)
 	}
 	d.End()
 }
@@ -270,26 +270,27 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Lapse()
 	makeDue(t, d.Dsn, cron, map[string]bool{short[9:]: false, latest[9:]: true})
 	runs := func() []any { return d.Get(ticked + "/runs").List("") }
-	rig.Eventually(t, "the cron's run is made", func() bool { return len(runs()) == 1 })
+	rig.Eventually(t, "the cron's run is created", func() bool { return len(runs()) == 1 })
 	lost := 0
 	if lostRun(d, "the cron's run", ticked+"/runs/"+rig.Dig(runs(), "0.run_id").(string)) {
 		lost = 1
 	}
-	rig.Eventually(t, "the cron has moved on", func() bool {
+	rig.Eventually(t, "the cron has its next time", func() bool {
 		next, _ := rig.Dig(d.Sure("POST", "/runs/crons/search", `{}`).OK().List(""), "0.next_run_date").(string)
 		at, err := time.Parse(time.RFC3339, next)
 		return err == nil && time.Until(at) > 0
 	})
-	rig.Eventually(t, "the thread is gone", func() bool { return d.Sure("GET", short, "").Status == http.StatusNotFound })
-	rig.Eventually(t, "the oldest state is forgotten", func() bool { return !rig.Says(string(d.Get(rig.CrashThread+"/history?limit=100").Body), oldest) })
-	rig.Eventually(t, "the time of the thread that stays is over", func() bool { return d.Get(latest+"?include=ttl").OK().At("ttl") == nil })
+	rig.Eventually(t, "the thread is deleted", func() bool { return d.Sure("GET", short, "").Status == http.StatusNotFound })
+	rig.Eventually(t, "the oldest state is deleted", func() bool { return !rig.Says(string(d.Get(rig.CrashThread+"/history?limit=100").Body), oldest) })
+	rig.Eventually(t, "the kept thread has no time to live", func() bool { return d.Get(latest+"?include=ttl").OK().At("ttl") == nil })
 	expect(d, "the state", fmt.Sprint(d.Get(rig.CrashThread+"/state").At("values.messages.0")), fmt.Sprint(rig.Dig(before, "messages.0")))
 	checkWork(t, peer, 3, lost)
 	expect(d, "runs of the cron", len(runs()), 1)
 	d.End()
 }
 
-// makeDue makes the next tick of a cron and the expiry of threads due. For true, the newest state of the thread stays.
+// makeDue makes the next time of a cron and the expiry of threads due. For true, the newest state of the thread is
+// kept.
 func makeDue(t *testing.T, dsn, cron string, threads map[string]bool) {
 	t.Helper()
 	st := openRecord(t, dsn)

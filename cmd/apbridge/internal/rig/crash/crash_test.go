@@ -15,7 +15,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// wholeCrash is the variable that makes every scene die at every point. Without it only a few deaths are tried.
+// wholeCrash names the environment variable with which every scene dies at every point. Without it, only a few deaths
+// are tried.
 const wholeCrash = "APBRIDGE_TEST_CRASH"
 
 // TestCrashAtEveryPoint kills the bridge at every fail point of every scene, starts it again and checks its guarantees.
@@ -25,7 +26,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
 	}
 	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
-		t.Fatalf("the deaths do not fit in %v: give -timeout 40m, and -parallel 8, as most of it is waiting", time.Until(end).Round(time.Second))
+		t.Fatalf("the deaths need more than %v: use -timeout 40m and -parallel 8, as most of the time is spent waiting", time.Until(end).Round(time.Second))
 	}
 	deaths := newDeaths()
 	t.Run("at", func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		total += deaths.at(name)
 	}
 	if list := deaths.unproven(); len(list) > 0 {
-		t.Errorf("no scene that counts the agent's calls died there: %q", list)
+		t.Errorf("no scene that counts the agent's calls died at %q", list)
 	}
 	t.Logf("%d deaths", total)
 }
@@ -72,7 +73,7 @@ const crashTime = 20 * time.Minute
 // TestCrashAtOnce covers a few of these crashes, some of them during shutdown.
 func TestCrashAtOnce(t *testing.T) {
 	t.Parallel()
-	storetest.File(t) // the others take the same code
+	storetest.File(t) // other databases use the same code
 	for name, points := range map[string][]string{
 		"threads before steps that are listed": {"after commit of store.Runs.Create#1", "agent asked#2", "before commit of store.Events.Append#3"},
 		"tasks in lockstep, with keys":         {"step written#1", "before commit of store.Tasks.HandOut#2"},
@@ -94,8 +95,8 @@ func TestCrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestPowerCut covers a few power cuts right after a client received the id of a thread or run, a stream frame, or a
-// step.
+// TestPowerCut covers a few power cuts immediately after a client received the id of a thread or run, a stream frame,
+// or a step.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

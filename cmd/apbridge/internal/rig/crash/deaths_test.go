@@ -9,7 +9,7 @@ import (
 
 // A fail point is covered when scenes with the agent's account have died there in every setting. Deaths in other scenes
 // do not count, nor do deaths that did not happen.
-func TestDeaths(t *testing.T) {
+func TestDeathsCoverEverySetting(t *testing.T) {
 	t.Parallel()
 	d := newDeaths()
 	tried := func(at place, reached bool) (names []string) {
@@ -32,7 +32,7 @@ func TestDeaths(t *testing.T) {
 		t.Errorf("the first death of scenes with an account is tried in %q, want %q", got, all)
 	}
 	if got := d.unproven(); len(got) != len(all) {
-		t.Errorf("unproven are %q", got)
+		t.Errorf("unproven places: %q", got)
 	}
 	for range all {
 		if got := tried(place{"a", true}, true); len(got) != 1 {
@@ -40,7 +40,7 @@ func TestDeaths(t *testing.T) {
 		}
 	}
 	if got := d.unproven(); len(got) != 0 || d.at("a") != 2*len(all) {
-		t.Errorf("unproven are %q after %d deaths", got, d.at("a"))
+		t.Errorf("unproven places: %q after %d deaths", got, d.at("a"))
 	}
 	d.note(place{"b", false}, rig.Setting{})
 	if d.at("b") != 1 || d.at("c") != 0 {

@@ -33,8 +33,8 @@ func newHooks(t *testing.T) *hooks {
 	return h
 }
 
-// check checks that the webhook of a run has arrived or will arrive. There is one row for it, which becomes due again
-// if its delivery was not recorded.
+// check checks that the webhook of a run has arrived or will arrive. It has one row, which becomes due again if its
+// delivery was not recorded.
 func (h *hooks) check(t *testing.T, dsn, run string) {
 	t.Helper()
 	st := openRecord(t, dsn)
@@ -46,6 +46,6 @@ func (h *hooks) check(t *testing.T, dsn, run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := h.got[run]; n == 0 && rows[0].Due.IsZero() || n > 2 || rows[0].Error != "" {
-		t.Errorf("the webhook came %d times and its row says %+v", n, rows[0])
+		t.Errorf("the webhook arrived %d times and its row is %+v", n, rows[0])
 	}
 }

@@ -64,7 +64,7 @@ func playVectors(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	indexes(t, d, "one", 16)
 	put(d, "stays", "a feline, among dogs and birds")
 	put(d, "changes", "kitten purrs")
-	eventuallyNearest(d, "cat", "changes") // it means less else
+	eventuallyNearest(d, "cat", "changes") // no item has a closer meaning
 	put(d, "changes", "espresso")
 	eventuallyNearest(d, "coffee", "changes")
 	eventuallyNearest(d, "cat", "stays")
@@ -90,13 +90,13 @@ func playOtherModel(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	eventuallyNearest(d, "engine", "car")
 	for _, text := range []string{`{"t":"kitten purrs"}`, `{"t":"a truck drives"}`} {
 		if !slices.ContainsFunc(second.Asked(), func(q embeddingtest.Request) bool { return q.Model == "two" && slices.Contains(q.Texts, text) }) {
-			t.Errorf("the second model made no vector of %s", text)
+			t.Errorf("the second model created no vector of %s", text)
 		}
 	}
 	d.End()
 }
 
-// tokenHolder is a graph that hangs and keeps its token for the store.
+// tokenHolder is a graph that hangs and records its token for the store.
 type tokenHolder struct {
 	adaptertest.Peer
 	mu   sync.Mutex

@@ -20,7 +20,7 @@ func checkOpen(t *testing.T, dsn string, agent accountant, most int) {
 	t.Helper()
 	done, known := agent.Done(), logged(t, asLeft(t, dsn))
 	if open := without(done, known); len(open) > most {
-		t.Errorf("the log lacks %q, which the agent did: %d calls are open, %d may be", open, len(open), most)
+		t.Errorf("the log lacks %q, which the agent did: %d calls are open, at most %d are allowed", open, len(open), most)
 	}
 	if made := without(known, done); len(made) > 0 {
 		t.Errorf("the log has %q, which the agent did not do", made)
@@ -107,7 +107,7 @@ func madeBy(link *mapping.Link) string {
 	return link.RemoteRun
 }
 
-// A missing call and a surplus one do not cancel out, whether they are of the same kind or not.
+// TestOpenCalls checks that a missing call and a surplus one do not cancel out, even if they are of the same kind.
 func TestOpenCalls(t *testing.T) {
 	t.Parallel()
 	linked := func(run string, l mapping.Link) mapping.Event {
@@ -133,7 +133,7 @@ func TestOpenCalls(t *testing.T) {
 	} {
 		known := callsIn(c.events)
 		if open, made := without(c.done, known), without(known, c.done); !slices.Equal(open, c.open) || !slices.Equal(made, c.made) {
-			t.Errorf("%s: open are %q and made up %q, want %q and %q", name, open, made, c.open, c.made)
+			t.Errorf("%s: open calls %q and invented calls %q, want %q and %q", name, open, made, c.open, c.made)
 		}
 	}
 }

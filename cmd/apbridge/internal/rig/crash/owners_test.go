@@ -40,7 +40,7 @@ func playRemoval(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	as(keyOfAlice, "PUT", "/store/items", item)
 	held := as(keyOfBob, "GET", "/data?owner=alice", "")
 	if !d.Died && !rig.Says(held.String(), `"kind":"calls of agents"`) {
-		t.Errorf("no calls are kept: %s", held)
+		t.Errorf("no calls were kept: %s", held)
 	}
 	as(keyOfBob, "DELETE", "/data?owner=alice", "")
 	expect(d, "kinds", len(as(keyOfBob, "GET", "/data?owner=alice", "").List("kinds")), 0)
@@ -71,7 +71,7 @@ func playKeys(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// writtenAs reports whether all bodies of a database are written in this way, according to its own record.
+// writtenAs reports whether all bodies of a database are written in this way, according to the database.
 func writtenAs(t *testing.T, dsn, as string) (yes bool) {
 	t.Helper()
 	err := sqldb.Look(context.Background(), dsn, nil, func(x *sqldb.Tx) error {

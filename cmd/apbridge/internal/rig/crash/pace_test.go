@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// paced is the agent whose steps take the scene's time, or whose runs take it after the first frame. It is a time
-// instead of a signal, because nothing observable happens at its end. It is longer than a result waits to be written
-// with others.
+// paced returns the agent with steps that take the scene's time, or with runs that take it after the first frame. It
+// uses a time instead of a signal, because nothing observable happens at its end. The time is longer than a result
+// waits to be written together with others.
 func (s scene) paced(agent http.Handler) http.Handler {
 	if s.pace == 0 {
 		return agent

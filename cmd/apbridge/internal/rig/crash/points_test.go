@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/failpoint"
 )
 
-// elsewhere has the points that a single bridge does not reach, with the reason, for each kind of database.
-var elsewhere = map[string]map[string]string{
+// unreached has the points that a single bridge does not reach, with the reason, for each kind of database.
+var unreached = map[string]map[string]string{
 	"sqlite": {
 		"sqldb.postgres.renewLease": "PostgreSQL only", "sqldb.postgres.endLease": "PostgreSQL only",
 		"sqldb.postgres.recoverOrphans": "PostgreSQL only", "store.Tasks.HandedOut": "there are no other processes to be told",
@@ -43,11 +43,11 @@ const unknown = "asked only where it is not known whether a commit took place"
 
 const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
 
-// TestExceptionsAreOperations checks that every operation in elsewhere exists in the store.
-func TestExceptionsAreOperations(t *testing.T) {
+// TestUnreachedPointsExist checks that every operation in unreached exists in the store.
+func TestUnreachedPointsExist(t *testing.T) {
 	t.Parallel()
 	operations := storeOperations(t)
-	for database, exceptions := range elsewhere {
+	for database, exceptions := range unreached {
 		for name := range exceptions {
 			if !slices.Contains(operations, name) {
 				t.Errorf("%s: %s is not an operation of the store that writes", database, name)
@@ -62,7 +62,7 @@ func allPoints(t *testing.T, database string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	for _, name := range storeOperations(t) {
-		if elsewhere[database][name] == "" {
+		if unreached[database][name] == "" {
 			all[string(failpoint.Before(name))], all[string(failpoint.After(name))] = true, true
 		}
 	}
@@ -120,18 +120,18 @@ func storeOperations(t *testing.T) (names []string) {
 		}
 	}
 	if len(names) < 30 {
-		t.Fatalf("only %d operations of the store were found; is the search right?", len(names))
+		t.Fatalf("only %d operations of the store were found", len(names))
 	}
 	slices.Sort(names)
 	for i, name := range names[1:] {
 		if name == names[i] {
-			t.Errorf("two operations are called %s: a death in one would pass for a death in the other", name)
+			t.Errorf("two operations have the name %s, so their deaths cannot be distinguished", name)
 		}
 	}
 	return names
 }
 
-// writes are the ways into a transaction.
+// writes has the names of functions that run a transaction.
 var writes = map[string]bool{"write": true, "Write": true, "WriteRelaxed": true}
 
 // commits reports whether a function runs an operation: x.write(ctx, …).
@@ -161,7 +161,7 @@ func namedPoints(t *testing.T) (names []string) {
 		})
 	}
 	if len(names) < 9 {
-		t.Fatalf("only %d named points were found; is the search right?", len(names))
+		t.Fatalf("only %d named points were found", len(names))
 	}
 	return names
 }

@@ -14,7 +14,7 @@ import (
 // waited for. Everything acknowledged remains, each run ends once, and no thread stays busy.
 func TestServerCrashesUnderLoad(t *testing.T) {
 	t.Parallel()
-	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that commits wait in company
+	cluster := storetest.Private(t, "commit_delay=2000", "commit_siblings=1") // so that several commits wait together
 	cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
 	cfg.Database, cfg.Synchronous = cluster.URL(), "full"
 	b := rig.StartBridge(t, cfg)
@@ -80,7 +80,7 @@ func (m *runsMade) add(b *rig.Bridge) {
 // await returns when n more runs have been created.
 func (m *runsMade) await(t *testing.T, more int) {
 	t.Helper()
-	rig.Eventually(t, "further runs", func() bool {
+	rig.Eventually(t, "more runs are created", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		enough := len(m.runs) >= m.seen+more

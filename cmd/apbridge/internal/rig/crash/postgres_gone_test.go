@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestConnectionsKilledUnderARun cuts all database connections twice during a run. Nothing is lost and no operator has
+// TestConnectionsCutDuringARun cuts all database connections twice during a run. Nothing is lost and no operator has
 // to act.
-func TestConnectionsKilledUnderARun(t *testing.T) {
+func TestConnectionsCutDuringARun(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c9-"+mapping.NewID()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -44,7 +44,7 @@ func TestConnectionsKilledUnderARun(t *testing.T) {
 	b.Expect(run, "status", "success")
 	b.Expect(at, "status", "idle")
 	if n := len(b.Get(at + "/state").OK().List("values.messages")); n != 4 {
-		t.Errorf("%d messages", n)
+		t.Errorf("the thread has %d messages", n)
 	}
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != 3 {
 		t.Errorf("%d tasks and %d steps, want 1 and 3", c.Creates, c.Steps)

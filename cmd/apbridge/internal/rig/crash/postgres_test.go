@@ -134,7 +134,7 @@ func (p *process) await(run, status string) {
 		select {
 		case <-tick.C:
 		case <-late:
-			p.t.Fatalf("the run did not come to be %s: %s", status, p.status(run))
+			p.t.Fatalf("the run did not become %s: %s", status, p.status(run))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func wantUpdates(t *testing.T, stream string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if n := strings.Count(stream, w); n != 1 {
-			t.Errorf("%q came %d times in\n%s", w, n, stream)
+			t.Errorf("%q is in the stream %d times:\n%s", w, n, stream)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestAnyProcessServesAnyRequest(t *testing.T) {
 	held := a.begin()
 	g.Await(t)
 	stream := c.follow(held)
-	other := a.begin() // a is full: another bridge executes it
+	other := a.begin() // a has no free slot, so another bridge executes it
 	c.await(other, "success")
 	if s := b.status(held); s != "running" {
 		t.Fatalf("the held run is %s", s)
@@ -184,7 +184,7 @@ func TestAnyProcessServesAnyRequest(t *testing.T) {
 		t.Error("the stream did not end")
 	}
 	if n := len(agent.Inputs()); n != 5 {
-		t.Errorf("%d steps were asked for, want 2 of the cancelled run and 3 of the other", n)
+		t.Errorf("%d steps were requested, want 2 of the cancelled run and 3 of the other", n)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestRunsOfADeadProcessAreTakenOver(t *testing.T) {
 		t.Error("the stream did not end")
 	}
 	if n := len(agent.Inputs()); n != 3 || agent.Work() != 3 {
-		t.Errorf("%d steps were asked for and %d done, want 3", n, agent.Work())
+		t.Errorf("%d steps were requested and %d done, want 3", n, agent.Work())
 	}
 }
 
@@ -229,7 +229,7 @@ func TestGraphRunOfADeadProcessIsRejoined(t *testing.T) {
 		wantUpdates(t, text, `data: {"plan":`, `data: {"think":`, `data: {"answer":`)
 		_, again := p[1].send("GET", run+"/stream", "")
 		if diff := cmp.Diff(again, withoutHeartbeats(text)); diff != "" {
-			t.Errorf("read across the death (-again +then):\n%s", diff)
+			t.Errorf("read across the death (-whole +pieces):\n%s", diff)
 		}
 	case <-time.After(takeOverMost):
 		t.Error("the stream did not end")
@@ -242,9 +242,9 @@ func TestGraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	}
 }
 
-// TestWokenProcessChangesNothing suspends the process that executes a run for longer than its lease. When it wakes,
+// TestResumedProcessChangesNothing suspends the process that executes a run for longer than its lease. When it wakes,
 // another process has continued, and it changes nothing at the agent or in the database (C2).
-func TestWokenProcessChangesNothing(t *testing.T) {
+func TestResumedProcessChangesNothing(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 2)
@@ -261,17 +261,17 @@ func TestWokenProcessChangesNothing(t *testing.T) {
 	a.signal(syscall.SIGCONT)
 	a.err.Await(t, `(lease (?:had )?expired)`)
 	if s := a.status(run); s != "success" {
-		t.Errorf("the woken process says %s", s)
+		t.Errorf("the resumed process reports the run as %s", s)
 	}
 	if next := a.ask("POST", "/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"hi"}]}}`); next["__error__"] != nil {
-		t.Errorf("the woken process's next run: %v", next)
+		t.Errorf("the next run of the resumed process: %v", next)
 	}
 	if _, after := b.send("GET", state, ""); after != before {
-		t.Errorf("the state moved from\n%s\nto\n%s", before, after)
+		t.Errorf("the state changed from\n%s\nto\n%s", before, after)
 	}
 	wantUpdates(t, <-stream, `"content":"one"`, `"content":"two"`, `"content":"three"`)
 	if n := len(agent.Inputs()); n != 6 || agent.Work() != 6 {
-		t.Errorf("%d steps were asked for and %d done, want 3 of each run", n, agent.Work())
+		t.Errorf("%d steps were requested and %d done, want 3 of each run", n, agent.Work())
 	}
 }
 

@@ -25,7 +25,8 @@ type place struct {
 	counts bool // they compare the agent's account with the record: checkOpen
 }
 
-// deaths alternates the settings at each place and counts the deaths by place and setting. Safe for concurrent use.
+// deaths alternates the settings at each place and counts the deaths by place and setting. It is safe for concurrent
+// use.
 type deaths struct {
 	mu   sync.Mutex
 	met  map[place]int

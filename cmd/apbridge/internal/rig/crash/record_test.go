@@ -80,6 +80,6 @@ func checkJournal(t *testing.T, th mapping.Thread, runs []mapping.Run, events []
 		}
 	}
 	if th.Status == mapping.ThreadBusy {
-		t.Errorf("thread %s is busy, with no run active", th.ID)
+		t.Errorf("thread %s is busy without an active run", th.ID)
 	}
 }

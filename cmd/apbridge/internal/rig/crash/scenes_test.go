@@ -77,7 +77,7 @@ func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) 
 			more = `"multitask_strategy":"enqueue",`
 		}
 		if again := d.Keyed(rig.CrashThread+"/runs", body(more), key).Text("run_id"); again != id {
-			t.Errorf("the run %s was acknowledged as %s, and is %s now", key, id, again)
+			t.Errorf("the run %s was acknowledged as %s, but is now %s", key, id, again)
 		}
 	}
 	s.checkRuns(t, d, peer)
@@ -126,13 +126,13 @@ func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	t.Helper()
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
 		if a.Work() > runs || a.Work() < runs-lost {
-			t.Errorf("the graph made %d runs of %d, %d of them with unknown outcome", a.Work(), runs, lost)
+			t.Errorf("the graph executed %d of %d runs, %d of them with an unknown outcome", a.Work(), runs, lost)
 		}
 		return
 	}
 	c := peer.(*adaptertest.StepAgent).Counts()
 	if c.Creates > runs || c.Creates < runs-lost || c.Steps > 3*runs || c.Steps < 3*(runs-lost) {
-		t.Errorf("the agent made %d tasks and did %d steps for %d runs, %d of them with unknown outcome", c.Creates, c.Steps, runs, lost)
+		t.Errorf("the agent created %d tasks and did %d steps for %d runs, %d of them with an unknown outcome", c.Creates, c.Steps, runs, lost)
 	}
 }
 
@@ -147,7 +147,7 @@ func (s taskScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 		steps := s.pull(d, at, name)
 		lost += s.checkTask(t, d, at, steps)
 		if again := d.Keyed("/ap/v1/agent/tasks", `{"input":"hi"}`, name).Text("task_id"); again != id {
-			t.Errorf("the task was acknowledged as %s, and is %s now", id, again)
+			t.Errorf("the task was acknowledged as %s, but is now %s", id, again)
 		}
 	}
 	if lost > 1 {
@@ -162,7 +162,7 @@ func (s taskScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 func (s taskScene) pull(d *rig.Killable, at, name string) (steps []rig.Answer) {
 	for n := 1; len(steps) == 0 || steps[len(steps)-1].At("is_last") != true; n++ {
 		if n > 8 {
-			d.T.Fatalf("%s does not come to an end", at)
+			d.T.Fatalf("%s does not end", at)
 		}
 		if s.keys {
 			steps = append(steps, d.Keyed(at+"/steps", "", fmt.Sprintf("%s step %d", name, n)))
@@ -188,7 +188,7 @@ func (s taskScene) checkTask(t *testing.T, d *rig.Killable, at string, steps []r
 	inOrder := slices.IsSortedFunc(got, func(a, b string) int { return slices.Index(listed, a) - slices.Index(listed, b) })
 	unique := len(slices.Compact(slices.Clone(got))) == len(got)
 	if !inOrder || !unique || missing < 0 || missing > 0 && (s.keys || missing > 1 || !mayLose(d)) {
-		t.Errorf("handed out %q of %q", got, listed)
+		t.Errorf("handed out %q, listed %q", got, listed)
 	}
 	last := steps[len(steps)-1]
 	switch code := last.At("additional_output.error.type"); {

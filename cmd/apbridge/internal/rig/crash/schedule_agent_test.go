@@ -70,7 +70,7 @@ func (w *whimsical) next(r *http.Request) (whim, chan struct{}) {
 
 func (w *whimsical) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	is, think := w.next(r)
-	body, _ := io.ReadAll(r.Body) // before that a server does not see its client leave
+	body, _ := io.ReadAll(r.Body) // a server only notices a disconnect after it has read the body
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch is {
 	case unheard:

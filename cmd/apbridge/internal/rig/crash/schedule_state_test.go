@@ -43,13 +43,13 @@ func (s *schedule) compare(r *rapid.T) {
 		return
 	}
 	if !s.rolledBack() && !slices.Equal(updates, s.said) {
-		r.Fatalf("updates %q, of which there are %q", s.said, updates)
+		r.Fatalf("updates %q, but the thread has %q", s.said, updates)
 	}
 	for _, k := range s.runs {
 		outputs, ok := left[k.words]
 		lost := !k.gone && k.status == "success" && (!ok || !s.shares && len(outputs) != 3)
 		if lost || ok && k.gone && !k.deleted && !s.shares {
-			r.Fatalf("%s is %s (gone: %t) and left %q", k.words, k.status, k.gone, outputs)
+			r.Fatalf("%s is %s (deleted: %t) and has the outputs %q", k.words, k.status, k.gone, outputs)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]strin
 	for _, m := range messages {
 		switch {
 		case m.Type == "human" && left[m.Content] != nil:
-			r.Fatalf("%q stands twice in %v", m.Content, messages)
+			r.Fatalf("%q is in %v twice", m.Content, messages)
 		case m.Type == "human":
 			at = m.Content
 			left[at] = []string{}
@@ -72,7 +72,7 @@ func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]strin
 	}
 	for words, outputs := range left {
 		if !s.shares && !slices.Equal(outputs, []string{"one", "two", "three"}[:min(len(outputs), 3)]) {
-			r.Fatalf("%q left %q in %v", words, outputs, messages)
+			r.Fatalf("%q has the outputs %q in %v", words, outputs, messages)
 		}
 	}
 	if count["one"] < count["two"] || count["two"] < count["three"] || count["one"] > len(left) {
@@ -101,7 +101,7 @@ func (s *schedule) checkHistory(r *rapid.T) {
 		}
 		before, now := at[c.Parent.ID].Values.Messages, c.Values.Messages
 		if len(before) > len(now) || !slices.Equal(before, now[:len(before)]) {
-			r.Fatalf("checkpoint %s does not go on from %s:\n%v\n%v", c.Checkpoint.ID, c.Parent.ID, before, now)
+			r.Fatalf("checkpoint %s does not continue %s:\n%v\n%v", c.Checkpoint.ID, c.Parent.ID, before, now)
 		}
 	}
 }

@@ -16,14 +16,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scheduleChecks is the variable with the number of schedules to try.
+// scheduleChecks names the environment variable with the number of schedules to try.
 const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
 
-// TestSchedules checks guarantees with random clients, an agent with whims, and restarts at any moment: a thread has
-// one active run, each run ends once, the log only grows, nothing is executed twice, and the state results from the
-// runs.
+// TestSchedules runs random clients, an agent with whims, and restarts at any moment. It checks that a thread has one
+// active run, each run ends once, the log only grows, nothing is executed twice, and the state results from the runs.
 func TestSchedules(t *testing.T) {
-	// Without the variable, the same few schedules run each time, so a failure is due to the tested change. With it
+	// Without the variable, the same few schedules run each time, so a new failure is due to a change. With it
 	// they are random, unless -rapid.seed is set.
 	settings := map[string]string{"rapid.checks": os.Getenv(scheduleChecks), "rapid.nofailfile": "true", "rapid.steps": "24", "rapid.shrinktime": "60s"}
 	if settings["rapid.checks"] == "" {
@@ -45,7 +44,7 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
-// schedule is a bridge, and the model of what its clients know.
+// schedule is a bridge and a model of its clients' knowledge.
 type schedule struct {
 	t      *testing.T
 	b      *rig.Bridge
@@ -168,7 +167,7 @@ func (s *schedule) add(k *knownRun, strategy string) {
 func (s *schedule) again(r *rapid.T) {
 	if k := s.pick(r, func(k *knownRun) bool { return k.key != "" && !k.gone && !k.mayGo }); k != nil {
 		if id := s.ask(r, fine, "POST", rig.CrashThread+"/runs", k.body, "Idempotency-Key", k.key).Text("run_id"); id != k.id {
-			r.Fatalf("%s was %s and is %s", k.key, k.id, id)
+			r.Fatalf("%s was %s and is now %s", k.key, k.id, id)
 		}
 	}
 }
@@ -218,23 +217,23 @@ func (s *schedule) see(r *rapid.T, k *knownRun) {
 	a := s.ask(r, []int{200, 404}, "GET", rig.CrashThread+"/runs/"+k.id, "")
 	if a.Status == http.StatusNotFound {
 		if !k.gone && !k.mayGo {
-			r.Fatalf("%s (%s) is not there any more", k.words, k.id)
+			r.Fatalf("%s (%s) no longer exists", k.words, k.id)
 		}
 		k.gone = true
 		return
 	}
 	if k.gone {
-		r.Fatalf("%s is there again: %s", k.words, a.Body)
+		r.Fatalf("the deleted %s exists again: %s", k.words, a.Body)
 	}
 	order := []string{"", "pending", "running"}
 	now := a.Text("status")
 	if final(k.status) && now != k.status || slices.Index(order, now) >= 0 && slices.Index(order, now) < slices.Index(order, k.status) {
-		r.Fatalf("%s was %s and is %s", k.words, k.status, now)
+		r.Fatalf("%s was %s and is now %s", k.words, k.status, now)
 	}
 	k.status = now
 }
 
-// look is called after every action. It checks that no thread has two active runs, unless they requested that.
+// look is called after every action. It checks that the thread has no two active runs, unless they requested that.
 func (s *schedule) look(r *rapid.T) {
 	alone := 0
 	for _, run := range s.ask(r, fine, "GET", rig.CrashThread+"/runs?status=running", "").List("") {
@@ -261,7 +260,7 @@ func (s *schedule) read(r *rapid.T) {
 	cut := rapid.IntRange(0, len(k.frames)-1).Draw(r, "cut")
 	_, rest := s.stream(r, k, k.frames[cut].ID)
 	if diff := cmp.Diff(k.frames[cut+1:], rest); diff != "" && len(k.frames[cut+1:])+len(rest) > 0 {
-		r.Fatalf("resumed after %s (-what comes after +what came):\n%s", k.frames[cut].ID, diff)
+		r.Fatalf("resumed after %s (-want +got):\n%s", k.frames[cut].ID, diff)
 	}
 }
 
@@ -273,7 +272,7 @@ func (s *schedule) stream(r *rapid.T, k *knownRun, after string) (rig.Answer, []
 			return res, frames
 		}
 		if try == 5 {
-			r.Fatalf("%s: the stream after %s broke %d times, at last after %d frames: %v", k.words, after, try, len(frames), err)
+			r.Fatalf("%s: the stream after %s broke %d times, the last time after %d frames: %v", k.words, after, try, len(frames), err)
 		}
 	}
 }
@@ -287,12 +286,12 @@ func (s *schedule) replay(r *rapid.T, k *knownRun) {
 	}
 	if k.ended {
 		if diff := cmp.Diff(k.frames, all); diff != "" {
-			r.Fatalf("%s was read as, and is now (-was +is):\n%s", k.words, diff)
+			r.Fatalf("the stream of %s has changed (-before +after):\n%s", k.words, diff)
 		}
 	}
 	for i := 1; i < len(all); i++ {
 		if !before(all[i-1].ID, all[i].ID) {
-			r.Fatalf("frame %s comes after frame %s", all[i].ID, all[i-1].ID)
+			r.Fatalf("frame %s follows frame %s", all[i].ID, all[i-1].ID)
 		}
 	}
 	k.frames, k.ended = all, true
@@ -329,9 +328,9 @@ func (s *schedule) step(r *rapid.T) {
 	id, last := a.Text("step_id"), a.At("is_last") == true
 	switch {
 	case k.over && (id != k.steps[len(k.steps)-1] || !last):
-		r.Fatalf("after the last step %q came %s", k.steps, a.Body)
+		r.Fatalf("after the last step %q: %s", k.steps, a.Body)
 	case !k.over && slices.Contains(k.steps, id):
-		r.Fatalf("handed out twice, after %q: %s", k.steps, a.Body)
+		r.Fatalf("handed out again after %q: %s", k.steps, a.Body)
 	case !k.over:
 		k.steps, k.over = append(k.steps, id), last
 	}
@@ -340,7 +339,7 @@ func (s *schedule) step(r *rapid.T) {
 		listed = append(listed, rig.Dig(st, "step_id").(string))
 	}
 	if n := len(k.steps); len(listed) < n || !slices.Equal(listed[:n], k.steps) {
-		r.Fatalf("handed out %q of %q", k.steps, listed)
+		r.Fatalf("handed out %q, listed %q", k.steps, listed)
 	}
 }
 

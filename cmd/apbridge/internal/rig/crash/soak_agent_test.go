@@ -13,7 +13,7 @@ import (
 )
 
 // tally is a task/step agent with three steps that counts its work by the text of the run. It completes requests even
-// if the caller has left.
+// if the caller has disconnected.
 type tally struct {
 	mu    sync.Mutex
 	tasks []*tallyTask
@@ -72,7 +72,7 @@ func (a *tally) task(n int) map[string]any {
 	return map[string]any{"task_id": fmt.Sprintf("t%d", n), "input": a.tasks[n].words, "artifacts": []any{}}
 }
 
-// step takes as long as a fast tool, which is enough time for a death.
+// step takes as long as a fast tool, so that a process can die during it.
 func (a *tally) step(id string) (int, any) {
 	a.mu.Lock()
 	k := a.find(id)
@@ -108,7 +108,7 @@ func (a *tally) find(id string) *tallyTask {
 	return a.tasks[n]
 }
 
-// read answers the lists and single objects of the document.
+// read returns the lists and single objects of the document.
 func (a *tally) read(parts []string) (int, any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +141,7 @@ func onePage(n int) map[string]any {
 	return map[string]any{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}
 }
 
-// of returns the work done for a text: tasks created, steps executed, and steps requested without need.
+// of returns the work done for a text: tasks created, steps executed, and superfluous requests for steps.
 func (a *tally) of(words string) (tasks, steps, extra int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// done is an agent that did the same work for all texts.
+// done is a worker that did the same work for all texts.
 type done struct{ tasks, steps, extra int }
 
 func (d done) of(string) (int, int, int) { return d.tasks, d.steps, d.extra }
 
-// TestSoakFindsWhatIsBroken checks that the soak's check accepts a correct history and names the violated invariant of
-// an incorrect one.
-func TestSoakFindsWhatIsBroken(t *testing.T) {
+// TestSoakCheckFindsViolations checks that the soak's check accepts a correct history and names the violated invariant
+// of an incorrect one.
+func TestSoakCheckFindsViolations(t *testing.T) {
 	t.Parallel()
 	frames := []rig.Frame{{ID: "1.0", Event: "updates", Data: "a"}, {ID: "2.0", Event: "updates", Data: "b"}}
 	sound := func() *history {
@@ -63,11 +63,11 @@ func TestSoakFindsWhatIsBroken(t *testing.T) {
 			c.spoil(h)
 			found := h.violations(c.agent, c.logs)
 			if c.want == "" && len(found) > 0 || c.want != "" && len(found) == 0 {
-				t.Fatalf("found %q", found)
+				t.Fatalf("violations: %q", found)
 			}
 			for _, v := range found {
 				if !strings.HasPrefix(v, c.want) {
-					t.Errorf("found %q, want %s", v, c.want)
+					t.Errorf("violation %q, want one of %s", v, c.want)
 				}
 			}
 		})

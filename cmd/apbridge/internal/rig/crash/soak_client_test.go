@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// soakClient uses the bridges like a careful client. Each POST has an Idempotency-Key and is repeated with any bridge
+// soakClient uses the bridges like a careful client. Each POST has an Idempotency-Key and is repeated at any bridge
 // until it is acknowledged. A broken stream is resumed after its last id with any bridge.
 type soakClient struct {
 	history *history
@@ -87,7 +87,7 @@ func (c *soakClient) follow(ctx context.Context, r *soakRun) {
 		if r.statuses = append(r.statuses, now); final(now) {
 			return
 		}
-		pause(ctx, 50*time.Millisecond) // the bridge is being stopped, and its streams with it
+		pause(ctx, 50*time.Millisecond) // the bridge is stopping and has ended its streams
 	}
 }
 

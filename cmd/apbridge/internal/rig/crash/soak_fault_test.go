@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pastLease is how long a bridge is stopped. By then its lease of 12 s has ended and another bridge has its runs.
+// pastLease is how long a bridge is suspended. By then its lease of 12 s has ended and another bridge has its runs.
 const pastLease = 15 * time.Second
 
 func soakSeedOf(t *testing.T) uint64 {
@@ -103,7 +103,7 @@ func (s *soak) killDatabase(context.Context) {
 
 func (s *soak) killBackend(context.Context) { s.cluster.KillBackend(s.cluster.Backend()) }
 
-// Bounds of a bridge at rest (INV7); a bridge that leaks passes them within a minute of the soak.
+// Bounds of an idle bridge (INV7). A bridge that leaks exceeds them within a minute of the soak.
 const (
 	restGoroutines = 250
 	restFiles      = 150
@@ -115,7 +115,7 @@ func (s *soak) measure() {
 	for _, r := range s.replicas {
 		for name, most := range map[string]float64{"go_goroutines": restGoroutines, "process_open_fds": restFiles, "process_resident_memory_bytes": restBytes} {
 			if got := gauge(s.t, "http://"+r.address, name); got > most {
-				s.t.Errorf("INV7: %s of %s is %g, at most %g", name, r.address, got, most)
+				s.t.Errorf("INV7: %s of %s is %g, want at most %g", name, r.address, got, most)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ type worker interface {
 	of(words string) (tasks, steps, extra int)
 }
 
-// violations returns the violated invariants with names and places. logs are those of all bridges.
+// violations returns the violated invariants with names and places. logs has the logs of all bridges.
 func (h *history) violations(agent worker, logs string) []string {
 	var v []string
 	bad := func(format string, args ...any) { v = append(v, fmt.Sprintf(format, args...)) }
@@ -115,7 +115,7 @@ func (h *history) violations(agent worker, logs string) []string {
 	return v
 }
 
-// possible outcomes of a run whose bridge or database died; any other is a fault of the bridge.
+// possible has the outcomes of runs whose bridge or database died. Any other outcome is a fault of the bridge.
 var honest = []string{"outcome_unknown", "database_unavailable", "upstream_unreachable", "timeout"}
 
 func (r *soakRun) check(agent worker, bad func(string, ...any)) {
@@ -147,7 +147,7 @@ func (r *soakRun) checkWork(agent worker, bad func(string, ...any)) {
 	}
 }
 
-// checkFrames checks that shown frames are still there, unchanged and in the same order.
+// checkFrames checks that the frames that a client read still exist, unchanged and in the same order.
 func (r *soakRun) checkFrames(bad func(string, ...any)) {
 	for i := 1; i < len(r.replayed); i++ {
 		if !before(r.replayed[i-1].ID, r.replayed[i].ID) {
@@ -166,7 +166,7 @@ func (r *soakRun) checkFrames(bad func(string, ...any)) {
 	}
 }
 
-// checkOrder checks that of two runs on a thread, one ends before the other begins (INV3).
+// checkOrder checks that of any two runs on a thread, one ends before the other begins (INV3).
 func (h *history) checkOrder(bad func(string, ...any)) {
 	threads := map[string][]*soakRun{}
 	for _, r := range h.runs {

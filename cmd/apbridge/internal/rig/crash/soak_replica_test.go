@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// replica is a bridge in a separate process, which is restarted at the same address. Only the test's goroutine may use
+// replica is a bridge in a separate process that is restarted at the same address. Only the test's goroutine may use
 // it.
 type replica struct {
 	t        *testing.T
@@ -78,20 +78,20 @@ func (r *replica) signal(s os.Signal) {
 	}
 }
 
-// kill ends the process at once, whether it is stopped or not.
+// kill ends the process at once, even if it is suspended.
 func (r *replica) kill() {
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 }
 
-// stop ends the process in order.
+// stop ends the process gracefully.
 func (r *replica) stop() {
 	r.t.Helper()
 	r.signal(syscall.SIGTERM)
 	_ = r.cmd.Wait()
 }
 
-// said holds the log output of all processes of the bridge.
+// said returns the log output of all processes of the bridge.
 func (r *replica) said() string {
 	var all strings.Builder
 	for _, c := range r.consoles {

@@ -33,7 +33,7 @@ func (c *soakClient) replay(ctx context.Context, r *soakRun) {
 	}
 }
 
-// list ends a task that its client left, and reads its steps.
+// list ends a task that its client has abandoned, and reads its steps.
 func (c *soakClient) list(ctx context.Context, k *soakTask) {
 	if !k.over {
 		_, _ = c.insist(ctx, "POST", "/ap/v1/agent/tasks/"+k.id+"/cancel", "")

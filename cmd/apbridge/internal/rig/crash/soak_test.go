@@ -17,10 +17,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// soakTime is the variable with the length of the soak, as a Go duration.
+// soakTime names the environment variable with the length of the soak, as a Go duration.
 const soakTime = "APBRIDGE_TEST_SOAK"
 
-// soakSeed is the variable that repeats the faults of an earlier soak.
+// soakSeed names the environment variable that repeats the faults of an earlier soak.
 const soakSeed = "APBRIDGE_TEST_SOAK_SEED"
 
 const (
@@ -29,8 +29,8 @@ const (
 	soakSettle   = 3 * time.Minute // for a lease to end, a take-over, and the steps that are left
 )
 
-// TestSoak runs clients of both faces against three bridges over one PostgreSQL while bridges are killed, bridges are
-// stopped for longer than their lease, and the database server crashes. The observations of the clients are recorded.
+// TestSoak runs clients of both faces against three bridges over one PostgreSQL. Meanwhile bridges are killed or
+// suspended for longer than their lease, and the database server crashes. The observations of the clients are recorded.
 // At the end the invariants INV1 to INV8 of docs/faults.md are checked on them.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv(soakTime))

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// heldAgent is an agent whose second step waits for a gate.
+// heldAgent is an agent with a second step that waits for a gate.
 type heldAgent struct {
 	*rig.Gate
 	*adaptertest.StepAgent

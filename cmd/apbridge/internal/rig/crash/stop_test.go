@@ -26,7 +26,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 			run := rig.CrashThread + "/runs/" + d.Sure("POST", rig.CrashThread+"/runs", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK().Text("run_id")
 			g.Await(t)
 			stopTwice(d)
-			rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return agent.Work() == 2 })
+			rig.Eventually(t, "the agent has done the requested work", func() bool { return agent.Work() == 2 })
 			joined := d.Get(run + "/join")
 			if joined.At("__error__.error") != code {
 				t.Errorf("the run ended with %s", joined.Body)
@@ -42,7 +42,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 }
 
-// stopTwice signals the process until it is gone, not before it drains.
+// stopTwice sends a signal, waits until the process drains, and then sends signals until it has ended.
 func stopTwice(d *rig.Killable) {
 	d.T.Helper()
 	l := d.Serving()
@@ -51,7 +51,7 @@ func stopTwice(d *rig.Killable) {
 		a, err := d.Send(l.URL+"/threads", "POST", `{}`)
 		return err == nil && a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
 	})
-	again, late := time.NewTicker(250*time.Millisecond), time.After(rig.CrashPatience) // the first of these may belong to the first signal
+	again, late := time.NewTicker(250*time.Millisecond), time.After(rig.CrashPatience) // the first of these may count as the first signal
 	defer again.Stop()
 	for gone := false; !gone; {
 		select {
@@ -72,5 +72,5 @@ func stopTwice(d *rig.Killable) {
 	d.Lapse()
 }
 
-// signal sends SIGTERM; it fails where the process is over by now.
+// signal sends SIGTERM. An error means that the process has ended.
 func signal(d *rig.Killable, l *rig.Life) { _ = l.Cmd.Process.Signal(syscall.SIGTERM) }

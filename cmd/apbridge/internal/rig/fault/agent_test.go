@@ -40,7 +40,7 @@ func neverEnding() adaptertest.Peer {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"on and on"`, Repeat: true}}}
 }
 
-// The limits leave enough time on a busy machine for the run after the hanging one, which answers at once.
+// The limits leave enough time on a busy machine for the run after the hanging one, whose agent answers at once.
 func quickly(a *config.Agent)   { a.StepTimeout = 3 * time.Second }
 func quickRun(a *config.Agent)  { a.RunTimeout = 5 * time.Second }
 func fourSteps(a *config.Agent) { a.MaxSteps = 4 }
@@ -129,8 +129,8 @@ func forgetsTheRun() adaptertest.Peer {
 	return cutShort(adaptertest.Canned{Status: 404, Type: "text/plain", Body: "Run not found"})
 }
 
-// TestGraphDiesForGood covers a graph that dies, so that the outcome of its run cannot be determined.
-func TestGraphDiesForGood(t *testing.T) {
+// TestGraphWithUnknownOutcome covers a graph that crashes, so that the outcome of its run cannot be determined.
+func TestGraphWithUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	agent := cutShort(adaptertest.Canned{})
 	b := rig.InFront(t, agent)
@@ -152,7 +152,7 @@ func (f agentFault) start(t *testing.T) (*rig.Bridge, adaptertest.Peer) {
 	return rig.InFront(t, peer, f.agent), peer
 }
 
-// error is the name of the error for clients of threads and runs.
+// error returns the name of the error for clients of threads and runs.
 func (f agentFault) error() string {
 	if f.named != "" {
 		return f.named
@@ -204,7 +204,7 @@ func (f agentFault) throughTasks(t *testing.T) {
 	message, _ := last.At("additional_output.error.message").(string)
 	f.checkMessage(t, message)
 	if last.Text("output") != "Error: "+message {
-		t.Errorf("output %q", last.Text("output"))
+		t.Errorf("the output is %q", last.Text("output"))
 	}
 	rig.SameJSON(t, "the last step and the one after it", b.Post(at+"/steps", "").OK().Body, last.Body)
 	rig.SameJSON(t, "the last step and what is read of it", b.Get(at+"/steps/"+last.Text("step_id")).OK().Body, last.Body)
@@ -227,7 +227,7 @@ func (f agentFault) steps() bool {
 func (f agentFault) checkMessage(t *testing.T, message string) {
 	t.Helper()
 	if !rig.Says(message, f.words...) || rig.Says(message, "<") || rig.Says(message, adaptertest.Canary) {
-		t.Errorf("message %q, want one with %q and neither markup nor credentials", message, f.words)
+		t.Errorf("the message is %q, want one with %q and neither markup nor credentials", message, f.words)
 	}
 }
 
@@ -268,13 +268,13 @@ func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
 		asked = p.Calls(rig.StartRoute)
 	}
 	if peer.Work() != f.works || asked != f.asked {
-		t.Errorf("the agent was asked %d times and did %d, want %d and %d", asked, peer.Work(), f.asked, f.works)
+		t.Errorf("the agent received %d requests and did %d, want %d and %d", asked, peer.Work(), f.asked, f.works)
 	}
 }
 
-// TestAgentThatIsNotThere checks that the error names the agent and its address, in both dialects and before the
+// TestUnreachableAgent checks that the error names the agent and its address, in both dialects and before the
 // agent's dialect is known.
-func TestAgentThatIsNotThere(t *testing.T) {
+func TestUnreachableAgent(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
 		t.Run(dialect, func(t *testing.T) {
@@ -301,9 +301,9 @@ func TestAgentThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestResolvedByAsking breaks a connection to an agent that can report the result of the call. The run succeeds and
-// nothing is done twice.
-func TestResolvedByAsking(t *testing.T) {
+// TestBrokenConnectionIsResolvedByTheAgent breaks a connection to an agent that can report the result of the call. The
+// run succeeds and nothing is done twice.
+func TestBrokenConnectionIsResolvedByTheAgent(t *testing.T) {
 	t.Parallel()
 	type scene struct {
 		kind  adaptertest.Kind
@@ -377,8 +377,8 @@ func TestGraphForgetsTheThread(t *testing.T) {
 	}
 }
 
-// TestSpeaksNoDialect covers a server that is not an agent.
-func TestSpeaksNoDialect(t *testing.T) {
+// TestServerThatIsNoAgent covers a server that is not an agent.
+func TestServerThatIsNoAgent(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

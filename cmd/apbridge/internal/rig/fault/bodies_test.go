@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestBodiesTogetherInWords checks that a body without room is refused in its dialect with a Retry-After, while small
-// requests are served.
-func TestBodiesTogetherInWords(t *testing.T) {
+// TestBodiesBeyondTheMemoryAreRefused checks that a body that does not fit in the memory for bodies is refused in its
+// dialect with a Retry-After, while small requests are served.
+func TestBodiesBeyondTheMemoryAreRefused(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	cfg.Limits.Body, cfg.Limits.RequestMemory = 64<<10, 64<<10

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// detour is an address whose destination is set later.
+// detour is a server that forwards to a destination which is set later.
 type detour struct {
 	to    atomic.Pointer[url.URL]
 	calls atomic.Int64
@@ -49,25 +49,25 @@ func TestBridgeInFrontOfItself(t *testing.T) {
 				}
 				got := first.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`)
 				if dialect != "auto" && !rig.Says(string(got.Body), "come through this bridge before") {
-					t.Errorf("answered %d %s", got.Status, got.Body)
+					t.Errorf("got %d %s", got.Status, got.Body)
 				}
 				if n := back.calls.Load(); n > 20 {
-					t.Errorf("%d requests went round", n)
+					t.Errorf("%d requests returned to the bridge", n)
 				}
 			})
 		}
 	}
 }
 
-// TestLongWays checks that a chain of bridges that is too long is refused in either dialect, because replicas do not
-// know each other, and that a short one is served.
-func TestLongWays(t *testing.T) {
+// TestLongChainsOfBridges checks that a chain of too many bridges is refused in either dialect, because replicas cannot
+// recognise each other, and that a short one is served.
+func TestLongChainsOfBridges(t *testing.T) {
 	t.Parallel()
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"
 	for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
 		if got := b.Do("POST", path, `{}`, "CDN-Loop", far).Is(422); !rig.Says(string(got.Body), "through 9 servers", "treated as a loop") {
-			t.Errorf("%s answered %s", path, got.Body)
+			t.Errorf("response to %s: %s", path, got.Body)
 		}
 	}
 	b.Do("POST", "/threads", `{}`, "CDN-Loop", "apbridge;id=1, cdn.example").OK()

@@ -33,7 +33,7 @@ func TestCancelRunning(t *testing.T) {
 			b := rig.InFront(t, s.peer)
 			at := b.Thread()
 			run := b.Begin(at, "")
-			rig.Eventually(t, "the agent is asked", s.asked)
+			rig.Eventually(t, "the agent is called", s.asked)
 			b.Expect(at, "status", "busy")
 			b.Post(run+"/cancel?wait=true", "").Is(http.StatusNoContent)
 			b.Expect(run, "status", "interrupted")
@@ -47,10 +47,10 @@ func TestCancelRunning(t *testing.T) {
 					t.Errorf("a cancelled run shows the error %s", f.Data)
 				}
 			}
-			b.Post(run+"/cancel?wait=true", "").Is(http.StatusNoContent) // it is as the client wants it
+			b.Post(run+"/cancel?wait=true", "").Is(http.StatusNoContent) // the run is already cancelled
 			b.Expect(run, "status", "interrupted")
 			if name == "graph" {
-				rig.Eventually(t, "the graph is told", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
+				rig.Eventually(t, "the graph receives the cancellation", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
 				return
 			}
 			if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
@@ -114,7 +114,7 @@ func TestCancelParked(t *testing.T) {
 			b.Expect(thread, "status", "idle")
 			last := b.Post(at+"/steps", "").OK()
 			if last.At("is_last") != true || last.At("additional_output.error.type") == nil {
-				t.Errorf("the step after: %s", last.Body)
+				t.Errorf("the next step: %s", last.Body)
 			}
 			if n := agent.Work(); n != 1 {
 				t.Errorf("%d steps, want 1", n)
@@ -146,16 +146,16 @@ func TestCancelOfARunThatEnds(t *testing.T) {
 		}
 	}
 	if won["success"]+won["interrupted"] != 30 {
-		t.Errorf("ends: %v", won)
+		t.Errorf("the run has the ends %v", won)
 	}
 	if c := agent.Counts(); c.Steps > 3*c.Creates {
 		t.Errorf("%d steps of %d tasks", c.Steps, c.Creates)
 	}
 }
 
-// TestRunOfAClientThatLeaves checks that the run of a disconnected client is cancelled or continues, as its request or
-// else its flavour says.
-func TestRunOfAClientThatLeaves(t *testing.T) {
+// TestRunOfAClientThatDisconnects checks that the run of a disconnected client is cancelled or continues according to
+// its request, or else to its flavour.
+func TestRunOfAClientThatDisconnects(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flavour, said, want string }{
 		{"thread-scoped agent_id", `"on_disconnect":"cancel",`, "interrupted"},
@@ -198,9 +198,9 @@ func TestRunOfAClientThatLeaves(t *testing.T) {
 	}
 }
 
-// TestReaderThatLeaves checks, on every route, that a reader's disconnect ends a run of another client only if the
+// TestReaderThatDisconnects checks, on every route, that a reader's disconnect ends a run of another client only if the
 // reader requested that.
-func TestReaderThatLeaves(t *testing.T) {
+func TestReaderThatDisconnects(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
 		for _, route := range []string{"stream", "join", "wait", "resume"} {
@@ -275,7 +275,7 @@ func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	defer leave()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
 	if a, err := b.Try(ctx, method, path, body); err == nil {
-		b.T.Fatalf("%s was answered: %s", path, a.Body)
+		b.T.Fatalf("%s got a response: %s", path, a.Body)
 	}
 }
 

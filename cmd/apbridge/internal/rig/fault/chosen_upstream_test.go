@@ -69,7 +69,7 @@ agents:
 		}
 	}
 	if got := decoy.all(); len(got) > 0 {
-		t.Errorf("the bridge called where a client told it to, %d times: %v", len(got), got[0])
+		t.Errorf("the bridge called a client's address %d times: %v", len(got), got[0])
 	}
 	for name, agent := range map[string]*arrivals{"a": steps, "g": graph} {
 		got := agent.all()
@@ -81,7 +81,7 @@ agents:
 				t.Errorf("agent %s is called with %q as account %q", name, auth, h.Get("X-Account"))
 			}
 			if all := fmt.Sprint(h); strings.Contains(all, "forged") || strings.Contains(all, elsewhere.URL) {
-				t.Errorf("agent %s is called with a client's words: %s", name, all)
+				t.Errorf("a call of agent %s contains a client's values: %s", name, all)
 			}
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// constructors are values from which some deserialisers make objects, read secrets or run code. Here they are JSON like
-// any other.
+// constructors has values from which some deserialisers create objects, read secrets or run code. The bridge treats
+// them as any other JSON.
 const constructors = `{"made":{"lc":1,"type":"constructor","id":["langchain","llms","OpenAI"],"kwargs":{"model":"x"}},` +
 	`"secret":{"lc":1,"type":"secret","id":["PATH"]},"not":{"lc":2,"type":"not_implemented","id":["os","system"],"repr":"x"},` +
 	`"pickle":{"__reduce__":["os.system",["true"]],"py/object":"os.system","py/reduce":[]},"bytes":{"__type":"msgpack_ext","code":5,"data":"gASVDgAAAAAAAACMAm9zlC4="},` +
 	`"proto":{"__proto__":{"admin":true},"constructor":{"prototype":{}}},"deep":[[{"lc":1,"type":"constructor","id":["builtins","eval"],"kwargs":{}}]]}`
 
-// TestConstructorsAreCarried checks that serialised constructors in store items, metadata, states and step outputs pass
-// through unchanged and are never interpreted.
-func TestConstructorsAreCarried(t *testing.T) {
+// TestSerialisedConstructorsAreNotInterpreted checks that serialised constructors in store items, metadata, states and
+// step outputs pass through unchanged and are never interpreted.
+func TestSerialisedConstructorsAreNotInterpreted(t *testing.T) {
 	t.Parallel()
 	var want any
 	if err := json.Unmarshal([]byte(constructors), &want); err != nil {
@@ -44,7 +44,7 @@ func TestConstructorsAreCarried(t *testing.T) {
 		step := b.Post(task+"/steps", "").OK()
 		var output any
 		if err := json.Unmarshal([]byte(step.Text("output")), &output); err != nil {
-			t.Errorf("a step's output is %q", step.Text("output"))
+			t.Errorf("the step's output is %q", step.Text("output"))
 		}
 		carried(t, "a step's output", output)
 		additional, _ := step.At("additional_output").(map[string]any)

@@ -86,10 +86,10 @@ func TestCostOfOneBody(t *testing.T) {
 			}
 			t.Logf("%.1f MB: allocates %.0f times that, %.0f times live, in %v; half of it %v", size/1e6, large.Allocated/size, large.Live/size, large.Took, small.Took)
 			if large.Allocated > c.allocated*size || large.Live > c.live*size {
-				t.Errorf("allocates %.1f times its length (at most %.0f), %.1f times live (%.0f)", large.Allocated/size, c.allocated, large.Live/size, c.live)
+				t.Errorf("allocates %.1f times its length, at most %.0f; %.1f times live, at most %.0f", large.Allocated/size, c.allocated, large.Live/size, c.live)
 			}
 			if grown := large.Allocated / small.Allocated; grown > 3 { // tables double
-				t.Errorf("twice the body allocates %.1f times as much", grown)
+				t.Errorf("a body of twice the length allocates %.1f times as much", grown)
 			}
 		})
 	}
@@ -113,14 +113,14 @@ func costOf(t *testing.T, b *rig.Bridge, path, body string) (rig.Cost, float64) 
 		}
 		defer res.Body.Close()
 		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode/100 != 2 {
-			t.Fatalf("%s answered %d, %v", path, res.StatusCode, err)
+			t.Fatalf("response to %s: %d, %v", path, res.StatusCode, err)
 		}
 	}), float64(len(body))
 }
 
-// TestLengthsThatAreOnlyAnnounced checks that no memory is reserved for a body that claims to be an upload on a route
-// without uploads, whatever its announced length.
-func TestLengthsThatAreOnlyAnnounced(t *testing.T) {
+// TestDeclaredLengthReservesNoMemory checks that no memory is reserved for a body that claims to be an upload on a
+// route without uploads, whatever its announced length.
+func TestDeclaredLengthReservesNoMemory(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {
 		for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
@@ -132,11 +132,11 @@ func TestLengthsThatAreOnlyAnnounced(t *testing.T) {
 				defer conn.Close()
 				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n{", path, kind, 1<<29)
 				if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 41") {
-					t.Errorf("%s of %s is answered %q, %v", path, kind, line, err)
+					t.Errorf("response to %s with %s: %q, %v", path, kind, line, err)
 				}
 			})
 			if got.Allocated > 32<<20 {
-				t.Errorf("%s of %s allocates %.0f bytes", path, kind, got.Allocated)
+				t.Errorf("%s with %s allocates %.0f bytes", path, kind, got.Allocated)
 			}
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestDamagedUnderARun damages the database while a run's step is written. A client that waits for the run gets the
-// cause, and the process is not ready.
-func TestDamagedUnderARun(t *testing.T) {
+// TestDatabaseDamagedDuringARun damages the database while a run's step is written. A client that waits for the run
+// gets the cause, and the process is not ready.
+func TestDatabaseDamagedDuringARun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -35,10 +35,10 @@ func TestDamagedUnderARun(t *testing.T) {
 	case a := <-answered:
 		a.Is(http.StatusServiceUnavailable)
 		if a.Text("code") != "database_unavailable" {
-			t.Errorf("answered with %s", a.Body)
+			t.Errorf("the response is %s", a.Body)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("no answer within a minute")
+		t.Fatal("no response within a minute")
 	}
 	b.Get("/readyz").Is(http.StatusServiceUnavailable)
 	b.Get("/healthz").OK()

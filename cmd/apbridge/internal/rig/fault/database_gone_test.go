@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestFileDeletedInMidFlight checks that reads continue, that nothing more is accepted, and that no new file replaces
-// the deleted one. The run continues when the file is back.
-func TestFileDeletedInMidFlight(t *testing.T) {
+// TestDatabaseDeletedDuringARun checks that reads continue, that nothing more is accepted, and that no new file
+// replaces the deleted one. The run continues when the file is back.
+func TestDatabaseDeletedDuringARun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -39,13 +39,13 @@ func TestFileDeletedInMidFlight(t *testing.T) {
 	g.Open()
 	b.End()
 	if _, err := os.Stat(file); err == nil {
-		t.Error("a new file is there")
+		t.Error("a new file was created")
 	}
 	if app, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop()); err == nil || !rig.Says(err.Error(), file, "missing", "backup") {
 		if err == nil {
 			_ = app.Close()
 		}
-		t.Errorf("started again: %v", err)
+		t.Errorf("after a restart: %v", err)
 	}
 	for _, end := range []string{"", "-wal"} {
 		if err := os.Rename(file+".away"+end, file+end); err != nil && end == "" {

@@ -23,13 +23,13 @@ func TestSecondProcess(t *testing.T) {
 	second, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop())
 	if err == nil {
 		_ = second.Close()
-		t.Fatal("a second process was let in")
+		t.Fatal("a second process was started")
 	}
 	if !rig.Says(err.Error(), b.Cfg.Database, "another process", "Stop that one first") {
 		t.Errorf("refused with %v", err)
 	}
 	if waited := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK(); waited.At("__error__") != nil {
-		t.Errorf("the first process then: %s", waited.Body)
+		t.Errorf("the first process afterwards: %s", waited.Body)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestDamagedDatabase(t *testing.T) {
 			app, err := bridge.New(t.Context(), b.Cfg, bridge.Dialects(), zap.NewNop())
 			if err == nil {
 				_ = app.Close()
-				t.Fatal("it starts, with an empty database")
+				t.Fatal("the program starts with an empty database")
 			}
 			if !rig.Says(err.Error(), filepath.Base(file)) || len(err.Error()) < 40 {
 				t.Errorf("refused with %v", err)

@@ -50,19 +50,19 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	l.Said.Await(t, `(too many open files)`)
 	leaveAll(open)
-	rig.Eventually(t, "it takes requests again", func() bool {
+	rig.Eventually(t, "the process accepts requests again", func() bool {
 		a, err := d.Send(l.URL+"/threads", "POST", `{}`)
 		return err == nil && a.Status == http.StatusOK
 	})
 	g.Open()
 	if joined := d.Get(run + "/join"); joined.At("__error__") != nil {
-		t.Errorf("the run that was under way: %s", joined.Body)
+		t.Errorf("the active run: %s", joined.Body)
 	}
 	if next := d.Sure("POST", rig.CrashThread+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
 		t.Errorf("the next run: %s", next.Body)
 	}
 	if n := strings.Count(l.Said.String(), "Accept error"); n > 2 {
-		t.Errorf("it said %d times that it cannot accept connections", n)
+		t.Errorf("%d log lines about refused connections, want 1", n)
 	}
 }
 
@@ -93,6 +93,6 @@ func leaveAll(list []net.Conn) {
 func checkMemoryLimit(t *testing.T, metrics string) {
 	t.Helper()
 	if !rig.Says(metrics, "\ngo_gc_gomemlimit_bytes 3.145728e+08\n", "\ngo_gc_gogc_percent 50\n") {
-		t.Errorf("GOMEMLIMIT is not obeyed:\n%s", metrics)
+		t.Errorf("GOMEMLIMIT is ignored:\n%s", metrics)
 	}
 }

@@ -41,6 +41,6 @@ func TestBackupOnAFullDisk(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "copy*")); len(left) > 0 {
-		t.Errorf("it left %v", left)
+		t.Errorf("the failed copy left %v", left)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAFullDatabaseIsSaidOnce checks that a full database is logged once, however many requests are refused. Each
+// TestFullDatabaseIsLoggedOnce checks that a full database is logged once, however many requests are refused. Each
 // request has its own line with its status.
-func TestAFullDatabaseIsSaidOnce(t *testing.T) {
+func TestFullDatabaseIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	cfg := rig.ConfigFor(t, nil)
@@ -35,7 +35,7 @@ func TestAFullDatabaseIsSaidOnce(t *testing.T) {
 		t.Fatalf("%d requests were refused", refused)
 	}
 	if n := logs.FilterMessage("request failed").Len(); n != 1 {
-		t.Errorf("%d lines say why", n)
+		t.Errorf("%d lines have the reason, want 1", n)
 	}
 	if n := logs.FilterMessage("request").FilterField(zap.Int("status", http.StatusInsufficientStorage)).Len(); n != refused {
 		t.Errorf("%d lines for %d requests", n, refused)

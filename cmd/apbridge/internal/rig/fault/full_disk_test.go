@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestFullDisk checks, on a disk with room for 400 pages, that nothing is accepted that cannot be kept, that active
-// runs fail with the reason, that reads work, and that everything continues when there is space again.
+// TestFullDisk checks, on a disk with space for 400 pages, that a request is refused if its data cannot be stored, that
+// active runs fail with the reason, that reads work, and that everything continues when there is space again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -40,17 +40,17 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	if kept < 3 || kept == 100 {
-		t.Fatalf("%d items were kept", kept)
+		t.Fatalf("%d items were stored", kept)
 	}
 	b.Post("/ap/v1/agent/tasks", `{"input":"`+long+`"}`).Is(http.StatusInsufficientStorage)
 	full(b, true)
-	b.Thread() // there is room for it, but hardly more
+	b.Thread() // there is just enough space for it
 	full(b, true)
 	g.Open() // the run's step is too long for the remaining space
 	for i := range kept {
 		b.Get(fmt.Sprintf("/store/items?namespace=n&key=%d", i)).OK()
 	}
-	b.Get(run + "/join").OK() // its end is short
+	b.Get(run + "/join").OK() // the end of the run is short
 	if got := b.Get(run).OK(); got.At("status") != "error" || !strings.Contains(string(got.Body), "storage_full") {
 		t.Errorf("the run: %s", got.Body)
 	}
@@ -60,18 +60,18 @@ func TestFullDisk(t *testing.T) {
 	}
 	full(b, false)
 	if next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK(); next.At("__error__") != nil {
-		t.Errorf("with room again: %s", next.Body)
+		t.Errorf("with space again: %s", next.Body)
 	}
 	b.End()
 	b.Cfg.Limits.Database = 0
-	b = b.Again() // it looks for damage first
+	b = b.Again() // a start checks the file for damage
 	b.Expect(at, "status", "idle")
 	if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
 		t.Errorf("%d runs", n)
 	}
 }
 
-// full checks that readiness and metrics report whether there is room.
+// full checks that readiness and metrics report whether there is space.
 func full(b *rig.Bridge, want bool) {
 	b.T.Helper()
 	gauge, status := "apbridge_database_full 0\n", http.StatusOK
@@ -82,6 +82,6 @@ func full(b *rig.Bridge, want bool) {
 		b.T.Errorf("not ready: %s", a.Body)
 	}
 	if text := string(b.Get("/metrics").OK().Body); !rig.Says(text, gauge, "\napbridge_database_limit_bytes 1.6384e+06\n", "\napbridge_database_bytes ") {
-		b.T.Errorf("the metrics do not say %s%s", gauge, text)
+		b.T.Errorf("the metrics do not have %s%s", gauge, text)
 	}
 }

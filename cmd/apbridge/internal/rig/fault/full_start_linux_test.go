@@ -18,7 +18,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// smallDisk is the variable with the folder of the small disk, which is set when a test runs itself again.
+// smallDisk names the environment variable with the folder of the small disk. It is set in the process that a test
+// starts.
 const smallDisk = "APBRIDGE_TEST_SMALL_DISK"
 
 // onSmallDisk runs the calling test again in a process with its own file system of a few megabytes, and returns the
@@ -86,7 +87,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	at := b.Thread()
 	run := b.Begin(at, "")
 	g.Await(t)
-	// It is in the log, but the file has no room for it.
+	// The item is in the write-ahead log, but the file has no space for it.
 	b.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"text":"`+strings.Repeat("long ", 100_000)+`"}}`).OK()
 	crashed := filepath.Join(folder, "crashed.db")
 	for _, end := range []string{"", "-wal", "-shm", "-lock"} { // what a crash would leave
@@ -114,7 +115,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	b.Get("/store/items?namespace=n&key=k").OK()
 	b.Post("/threads", `{}`).Is(http.StatusInsufficientStorage)
 	empty()
-	rig.Eventually(t, "it is ready", func() bool { return b.Get("/readyz").Status == http.StatusOK })
+	rig.Eventually(t, "the bridge is ready", func() bool { return b.Get("/readyz").Status == http.StatusOK })
 	b.Get(run + "/join").OK()
 	b.Expect(run, "status", "success")
 	b.Expect(at, "status", "idle")

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// gatewayScene is an agent whose gateway returns 504 in its place.
+// gatewayScene is an agent behind a gateway that returns 504.
 type gatewayScene struct {
 	name         string
 	kind         adaptertest.Kind
@@ -38,10 +38,10 @@ func gatewayScenes() []gatewayScene {
 	}
 }
 
-// TestGatewayAnswersForTheAgent covers a gateway that times out in front of the agent. If the agent reports the task or
-// step, that result is used. Otherwise the run ends with an unknown outcome. It is retried only if the client's request
-// demands it, not because of the configuration.
-func TestGatewayAnswersForTheAgent(t *testing.T) {
+// TestGatewayTimesOutForTheAgent covers a gateway that times out in front of the agent. If the agent reports the task
+// or step, that result is used. Otherwise the run ends with an unknown outcome. It is retried only if the client's
+// request demands it, not because of the configuration.
+func TestGatewayTimesOutForTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, s := range gatewayScenes() {
 		for _, retries := range []int{0, 1} {

@@ -46,8 +46,7 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestAnswerAfterTheTimeout covers an agent that does its work and answers 200 after the run has timed out. The run and
 // its thread are unchanged, the agent is not called again, and the next run does not get the late result. The late
-// answer is not recorded. The connection is closed at the timeout, from which the agent sees that its caller has left,
-// and the late bytes are lost.
+// answer is not recorded, because the connection is closed at the timeout.
 func TestAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){

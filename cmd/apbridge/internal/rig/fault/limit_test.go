@@ -39,16 +39,16 @@ func TestGraphNeverEnds(t *testing.T) {
 			steps := rig.PullAll(t, b, "/ap/v1/agent/tasks/"+task, "")
 			last := steps[len(steps)-1]
 			if got := last.At("additional_output.error.type"); got != tt.want {
-				t.Fatalf("it ended with %v, want %v: %s", got, tt.want, last.Body)
+				t.Fatalf("the run ended with %v, want %v: %s", got, tt.want, last.Body)
 			}
 			outputs := len(steps)
 			status := "idle"
 			if tt.want != nil {
 				outputs, status = outputs-1, "error"
 				if message := last.Text("additional_output.error.message"); !rig.Says(message, `"agent"`, "max_steps") {
-					t.Errorf("message %q", message)
+					t.Errorf("the message is %q", message)
 				}
-				rig.Eventually(t, "the graph is told to stop", func() bool { return agent.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
+				rig.Eventually(t, "the graph receives the cancellation", func() bool { return agent.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
 			}
 			if outputs != tt.outputs {
 				t.Errorf("%d outputs were handed out, want %d", outputs, tt.outputs)
@@ -78,7 +78,7 @@ func longPlay(steps int) adaptertest.ThreadPlay {
 
 // A graph makes as many steps as it needs, unless the client, the assistant or the operator sets a limit. The smallest
 // limit is used, passed to the agent and named in the error. A response reports if the limit is lower than requested.
-func TestMostStepsOfAGraph(t *testing.T) {
+func TestStepLimitOfAGraph(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		most, request, assistant int
@@ -110,10 +110,10 @@ func TestMostStepsOfAGraph(t *testing.T) {
 			id := b.Post("/assistants", `{"graph_id":"agent","config":`+limit(c.assistant)+`}`).OK().Text("assistant_id")
 			got := b.Post("/runs/wait", `{"assistant_id":"`+id+`","config":`+limit(c.request)+`,`+rig.SaysHi+`}`).OK()
 			if c.says == "" && got.At("n") != 150.0 {
-				t.Errorf("answered %s", got.Body)
+				t.Errorf("the response is %s", got.Body)
 			}
 			if c.says != "" && (got.At("__error__.code") != "step_limit" || !rig.Says(got.Text("__error__.message"), c.says)) {
-				t.Errorf("answered %s, want %q", got.Body, c.says)
+				t.Errorf("the response is %s, want %q", got.Body, c.says)
 			}
 			if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
 				t.Errorf("X-Apbridge-Unsupported %q, want %q", lossy, c.lossy)
@@ -123,14 +123,14 @@ func TestMostStepsOfAGraph(t *testing.T) {
 				t.Fatal(err)
 			}
 			if sent := rig.Dig(body, "config.recursion_limit"); sent != c.sent {
-				t.Errorf("the agent was told %v, want %v", sent, c.sent)
+				t.Errorf("the agent received %v, want %v", sent, c.sent)
 			}
 		})
 	}
 }
 
-// The same applies to a task of such an agent, in each stepping mode.
-func TestMostStepsOfATaskOfAGraph(t *testing.T) {
+// TestStepLimitOfATaskOfAGraph checks the same for a task of such an agent, in each stepping mode.
+func TestStepLimitOfATaskOfAGraph(t *testing.T) {
 	t.Parallel()
 	const steps = 130
 	lockstep := make([]adaptertest.ThreadPlay, steps)
@@ -175,9 +175,9 @@ func TestMostStepsOfATaskOfAGraph(t *testing.T) {
 	}
 }
 
-// A task/step agent that never reports its last step is stopped after 100 steps. A request may lower the limit. The
-// response reports if the request cannot raise it.
-func TestMostStepsOfATaskStepAgent(t *testing.T) {
+// A task/step agent that never reports its last step is stopped after 100 steps. A request may lower the limit. If it
+// tries to raise it, the response reports that.
+func TestStepLimitOfATaskStepAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		most, request, want int
@@ -198,7 +198,7 @@ func TestMostStepsOfATaskStepAgent(t *testing.T) {
 			}
 			got := b.Post("/runs/wait", `{"assistant_id":"agent",`+conf+rig.SaysHi+`}`).OK()
 			if agent.Work() != c.want || !rig.Says(got.Text("__error__.message"), fmt.Sprint(c.want, " steps"), c.says) {
-				t.Errorf("%d steps, want %d; answered %.300s", agent.Work(), c.want, got.Body)
+				t.Errorf("%d steps, want %d; the response is %.300s", agent.Work(), c.want, got.Body)
 			}
 			if lossy := got.Header.Get("X-Apbridge-Unsupported"); !strings.Contains(lossy, c.lossy) || c.lossy == "" && strings.Contains(lossy, "recursion_limit") {
 				t.Errorf("X-Apbridge-Unsupported %q, want %q", lossy, c.lossy)
@@ -218,7 +218,7 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 			b := rig.InFront(t, agent)
 			got := b.Post("/runs/wait", `{"assistant_id":"agent","config":{"recursion_limit":2},`+rig.SaysHi+`}`).OK()
 			if got.At("__error__.code") != "step_limit" || !rig.Says(got.Text("__error__.message"), "2 steps", "recursion_limit") {
-				t.Errorf("answered %s", got.Body)
+				t.Errorf("the response is %s", got.Body)
 			}
 		})
 	}
@@ -233,9 +233,9 @@ func babbling() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
 }
 
-// TestRunThatLogsForEver checks that a run of either kind of agent is stopped when it has logged too much, because
+// TestRunThatLogsTooMuch checks that a run of either kind of agent is stopped when it has logged too much, because
 // max_steps does not count tokens and custom frames. The agent is informed.
-func TestRunThatLogsForEver(t *testing.T) {
+func TestRunThatLogsTooMuch(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		agent  adaptertest.Peer
@@ -254,11 +254,11 @@ func TestRunThatLogsForEver(t *testing.T) {
 			at := b.Thread()
 			got := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 			if got.At("__error__.code") != "event_limit" || !rig.Says(got.Text("__error__.message"), tt.says) {
-				t.Errorf("answered %s", got.Body)
+				t.Errorf("the response is %s", got.Body)
 			}
 			b.Expect(at, "status", "error")
 			if graph, ok := tt.agent.(*adaptertest.ThreadAgent); ok {
-				rig.Eventually(t, "the graph is told to stop", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
+				rig.Eventually(t, "the graph receives the cancellation", func() bool { return graph.Calls("POST /threads/{t}/runs/{r}/cancel") == 1 })
 			}
 		})
 	}

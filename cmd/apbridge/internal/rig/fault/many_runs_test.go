@@ -44,14 +44,14 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to create the runs
 	})
 	release := sync.OnceFunc(func() { close(c.free) })
-	t.Cleanup(release) // the agent can be closed when all clients have left
+	t.Cleanup(release) // the agent's server can only be closed without clients
 	for range runs {
 		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
 	}
-	rig.Eventually(t, "as many runs as may are with the agent", func() bool { return c.now.Load() == atOnce })
+	rig.Eventually(t, "the agent has as many runs as allowed", func() bool { return c.now.Load() == atOnce })
 	b.Kill()
 	release()
-	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
+	rig.Eventually(t, "the agent has done the requested work", func() bool { return c.now.Load() == 0 })
 	b = b.Again()
 	b.Get("/readyz").OK()
 	for free := 0; free < runs; { // as long as it takes, provided that it makes progress
@@ -65,6 +65,6 @@ func TestManyRunsAcrossADeath(t *testing.T) {
 		t.Errorf("the agent did %d steps for %d runs", n, runs)
 	}
 	if n := c.peak.Load(); n > atOnce {
-		t.Errorf("it was asked for %d steps at once; %d is allowed", n, atOnce)
+		t.Errorf("the agent received %d concurrent requests for steps, at most %d are allowed", n, atOnce)
 	}
 }

@@ -47,12 +47,12 @@ func TestNewerStepAgent(t *testing.T) {
 	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi","someday":[{}]}`).OK().Text("task_id")
 	rig.CheckSteps(t, who, rig.PullAll(t, b, "/ap/v1/agent/tasks/"+task, `{"input":"","someday":1}`))
 	if n, newer := agent.Work(), agent.newer.Load(); n != 6 || newer < 6 {
-		t.Errorf("the agent did %d steps for two turns of three, and told %d in later words", n, newer)
+		t.Errorf("the agent did %d steps in two turns, want 6; %d of them have a newer form", n, newer)
 	}
 }
 
-// newerPlay is a run of a graph on a server of a later version: frames of unknown names, further members in known ones,
-// a checkpoint of an unknown source.
+// newerPlay returns a run of a graph on a server of a later version. It has frames of unknown names, unknown members in
+// known frames, and a checkpoint of an unknown source.
 func newerPlay() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	for i, f := range play.Frames {
@@ -87,7 +87,7 @@ func TestNewerGraph(t *testing.T) {
 	values := b.Get(thread + "/state").OK()
 	rig.CheckTurns(t, "the state", values.At("values"), who, 1)
 	if diff := cmp.Diff("kept", values.At("values.messages.3.someday")); diff != "" {
-		t.Errorf("a message's further member (-want +got):\n%s\n%s", diff, values.Body)
+		t.Errorf("an unknown member of a message (-want +got):\n%s\n%s", diff, values.Body)
 	}
 }
 

@@ -15,15 +15,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// mostOfABody bounds the memory for one body, as a multiple of its length.
+// mostOfABody is the maximum memory for one body, as a multiple of its length.
 const mostOfABody = 10
 
-// mostOfEmptyTexts is the same for the one shape that takes more: each byte of it is a token, and the conversation that
-// is logged is two thirds longer than what came. Measured: 9.0 to 11.6.
+// mostOfEmptyTexts is the maximum for the one shape that needs more. Each of its bytes is a token, and the logged
+// conversation is two thirds longer than the body. Measured: 9.0 to 11.6.
 const mostOfEmptyTexts = 12
 
-// mostStreamed is the same for runs whose values are streamed: the input and the result are each rendered as one frame.
-// Measured: 10.4 to 12.1.
+// mostStreamed is the maximum for runs whose values are streamed. The input and the result are each rendered as one
+// frame. Measured: 10.4 to 12.1.
 const mostStreamed = 13
 
 // shapeOfABody is one request with a large body. IDs in the path and the body are those of an existing thread and task.
@@ -32,7 +32,7 @@ type shapeOfABody struct {
 	status                   int
 }
 
-// shapesOfABody returns bodies of the maximum size, by the element that they have many of.
+// shapesOfABody returns bodies of the maximum size by their most frequent element.
 func shapesOfABody() []shapeOfABody {
 	const size = 12 << 20
 	many := func(piece string) string { return strings.Repeat(piece, size/len(piece)) }
@@ -118,7 +118,7 @@ func shapesOfABody() []shapeOfABody {
 // the operating system. A body that would need more is refused.
 func TestPeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
-		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
+		t.Skip("builds and runs the release binary; APBRIDGE_TEST_LARGE=1 runs this")
 	}
 	storetest.File(t)
 	steps, graph := httptest.NewServer(acceptingAgent()), httptest.NewServer(acceptingGraph())
@@ -142,7 +142,7 @@ func TestPeakOfOneBody(t *testing.T) {
 				}
 			}
 			if took > float64(most) {
-				t.Errorf("takes %.1f times its length, at most %d", took, most)
+				t.Errorf("needs %.1f times its length, at most %d", took, most)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func (c shapeOfABody) take(t *testing.T, binary, config string) float64 {
 	ids := strings.NewReplacer("ID", idOf(t, bridge, "/threads", `"thread_id":"`), "TASK", idOf(t, bridge, "/agents/files/ap/v1/agent/tasks", `"task_id":"`))
 	idle := bridge.Memory("VmRSS:")
 	if status := sendBody(t, c.method, bridge.URL+ids.Replace(c.path), c.body); status != c.status {
-		t.Fatalf("answered %d, want %d", status, c.status)
+		t.Fatalf("got %d, want %d", status, c.status)
 	}
 	size := float64(len(c.body)) / (1 << 20)
 	took := (bridge.Peak() - idle) / size
@@ -193,7 +193,7 @@ func sendBody(t *testing.T, method, url, body string) (status int) {
 	defer res.Body.Close()
 	answered, err := io.Copy(io.Discard, res.Body)
 	if err != nil {
-		t.Fatalf("answered %d with %d bytes, then %v", res.StatusCode, answered, err)
+		t.Fatalf("got %d with %d bytes, then %v", res.StatusCode, answered, err)
 	}
 	return res.StatusCode
 }

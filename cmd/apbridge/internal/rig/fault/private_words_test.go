@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Canaries: marks that must never be seen where they do not belong.
+// Canaries are marks that must not appear in certain places.
 const (
 	canaryHeader  = "canary-header-5ef1"  // a credential for the agent
 	canaryPrompt  = "canary-prompt-0c9d"  // what a person said
@@ -30,10 +30,10 @@ var canaries = []string{
 	canaryHeader, canaryPrompt, canaryAnswer, canaryBroken, canaryItem, canaryFile, canaryQuery, canaryHook, canaryCookie, canaryWrong, canaryPrivate,
 }
 
-// credentials must not even be seen by their owners.
+// credentials must not even be visible to their owners.
 var credentials = []string{canaryHeader, canaryHook, canaryPrivate, canaryWrong, canaryCookie}
 
-// blabbing fails every call and repeats everything that it received.
+// blabbing is an agent that fails every call and repeats the request in its response.
 func blabbing(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
@@ -45,7 +45,7 @@ func blabbing(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"message":%q}`, canaryBroken+" "+r.Header.Get("Authorization")+" "+string(body))
 }
 
-func TestNothingPrivateIsToldWhereItDoesNotBelong(t *testing.T) {
+func TestPrivateTextsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	said := `"` + canaryAnswer + `"`
 	r := rig.Configured(t, `
@@ -76,7 +76,7 @@ agents:
 	for _, a := range answers {
 		for _, c := range credentials {
 			if strings.Contains(a.String(), c) || strings.Contains(fmt.Sprint(a.Header), c) {
-				t.Errorf("a credential (%s) is in an answer: %d %s", c, a.Status, a.String())
+				t.Errorf("a credential (%s) is in a response: %d %s", c, a.Status, a.String())
 			}
 		}
 		for _, c := range canaries {
@@ -96,7 +96,7 @@ agents:
 		}
 	}
 	if len(logs) < 1000 || !strings.Contains(logs, "request refused") {
-		t.Errorf("is this the debug log?\n%s", logs)
+		t.Errorf("the log has no debug lines:\n%s", logs)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestQueueFull(t *testing.T) {
 		}
 	}
 	if left := b.Get(at + "/runs").OK().List(""); len(left) != 0 {
-		t.Errorf("refused, and there: %v", left)
+		t.Errorf("a refused run was stored: %v", left)
 	}
 	b.Expect(at, "status", "idle")
 	g.Open()
@@ -48,13 +48,13 @@ func TestQueueFull(t *testing.T) {
 	}
 	b.Post(at+"/runs/wait", rig.OneRun).OK()
 	if c := agent.Counts(); c.Creates != 5 {
-		t.Errorf("the agent was given %d tasks, want 5", c.Creates)
+		t.Errorf("the agent received %d tasks, want 5", c.Creates)
 	}
 }
 
-// TestFurtherQueues checks the separate limits of all agents together, a thread and a key, and that each refusal names
-// its limit.
-func TestFurtherQueues(t *testing.T) {
+// TestQueueLimitsOfThreadsAndKeys checks the separate limits of all agents together, a thread and a key, and that each
+// refusal names its limit.
+func TestQueueLimitsOfThreadsAndKeys(t *testing.T) {
 	t.Parallel()
 	const key = "a key of sixteen characters"
 	for name, limit := range map[string]func(*config.Config){
@@ -85,7 +85,7 @@ func TestFurtherQueues(t *testing.T) {
 }
 
 // A key may use at most half of an agent's queue and a tenant three quarters, so that runs of others can wait.
-func TestAKeyLeavesRoomInTheQueueToOthers(t *testing.T) {
+func TestKeyMayNotFillTheQueue(t *testing.T) {
 	t.Parallel()
 	keyOf := func(id string) string { return "a key of sixteen characters " + id }
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

@@ -64,7 +64,7 @@ func TestLimitsOfOneRequest(t *testing.T) {
 		"the length of keys": {"PUT", "/store/items", item(quoted("a"), strings.Repeat("k", 1025)), 422, "1025 bytes"},
 	} {
 		if got := b.Do(tt.method, tt.path, tt.body); got.Status != tt.status || !rig.Says(string(got.Body), tt.says) {
-			t.Errorf("%s: %d %.300s, want %d saying %q", what, got.Status, got.Body, tt.status, tt.says)
+			t.Errorf("%s: %d %.300s, want %d with %q", what, got.Status, got.Body, tt.status, tt.says)
 		}
 	}
 }

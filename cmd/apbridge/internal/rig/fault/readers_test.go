@@ -62,17 +62,17 @@ func rawReader(t *testing.T, b *rig.Bridge, path, version string) (net.Conn, *bu
 
 func inUse() float64 {
 	runtime.GC()
-	runtime.GC() // what pools hold survives one collection
+	runtime.GC() // the contents of pools survive one collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestReadersThatNeverRead checks that many streams waiting for an agent need little memory. When the agent continues
+// TestStreamsWithoutReaders checks that many streams waiting for an agent need little memory. When the agent continues
 // and no client reads, the run ends as usual and a new client is served. A reader that reads a little and disconnects
 // gets the rest with its cursor (also B4 and B6). APBRIDGE_TEST_READERS sets the number of streams, for instance
 // 10,000. It is not parallel because memory belongs to the whole process.
-func TestReadersThatNeverRead(t *testing.T) {
+func TestStreamsWithoutReaders(t *testing.T) {
 	readers := 500
 	if n, err := strconv.Atoi(os.Getenv("APBRIDGE_TEST_READERS")); err == nil {
 		readers = n
@@ -88,14 +88,14 @@ func TestReadersThatNeverRead(t *testing.T) {
 		rawReader(t, b, run+"/stream?stream_mode=updates", "1.1")
 	}
 	if open := (inUse() - idle) / float64(readers); open > aStream {
-		t.Errorf("B6: an idle stream takes %.0f bytes", open)
+		t.Errorf("B6: an idle stream needs %.0f bytes", open)
 	}
 	close(may)
 	if got := b.Get(run + "/join").OK(); !strings.Contains(string(got.Body), fmt.Sprintf("%0*d", size, steps)) {
 		t.Errorf("the run ended with %.200s", got.Body)
 	}
 	if held := inUse() - idle; held > float64(readers)*aStream+steps*size*10 {
-		t.Errorf("B5: with %d readers that do not read %.0f bytes are held", readers, held)
+		t.Errorf("B5: %d readers that do not read hold %.0f bytes", readers, held)
 	}
 	_, all := b.Stream("GET", run+"/stream?stream_mode=updates", "", 0, "Last-Event-ID", "-1")
 	last := ""
@@ -115,7 +115,7 @@ func TestReadersThatNeverRead(t *testing.T) {
 	}
 	_, rest := b.Stream("GET", run+"/stream?stream_mode=updates", "", 0, "Last-Event-ID", last)
 	if at == len(all) {
-		t.Fatalf("B4: the slow reader was given the id %q, which nobody else was", last)
+		t.Fatalf("B4: the slow reader received the id %q, which is not in the full stream", last)
 	}
 	if diff := cmp.Diff(all[at+1:], rest); diff != "" {
 		t.Errorf("B4: the rest from %q (-want +got):\n%.500s", last, diff)
@@ -147,13 +147,13 @@ func TestStreamsForOldClients(t *testing.T) {
 			}
 			head, body, _ := strings.Cut(string(text), "\r\n\r\n")
 			if !strings.Contains(head, " 200 ") || strings.Contains(strings.ToLower(head), "chunked") {
-				t.Errorf("B9: HTTP/1.0 is answered %s", head)
+				t.Errorf("B9: response to HTTP/1.0: %s", head)
 			}
 			old, err := rig.ReadFrames(strings.NewReader(body), 0)
 			if diff := cmp.Diff(frames, old); err != nil || diff != "" {
 				t.Errorf("B9: HTTP/1.0, %v (-want +got):\n%s", err, diff)
 			}
-			part, err := rig.ReadFrames(strings.NewReader(body), 2) // the connection ended there, for all that such a client knows
+			part, err := rig.ReadFrames(strings.NewReader(body), 2) // such a client cannot distinguish this from a broken connection
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,6 +180,6 @@ func TestHalfOpenConnections(t *testing.T) {
 		}
 	}
 	if got := b.Post("/runs/wait", `{"agent_id":"agent",`+rig.SaysHi+`}`).OK(); got.Text("run.status") != "success" {
-		t.Errorf("beside half-open connections a run ended %s", got.Body)
+		t.Errorf("with half-open connections a run ended with %s", got.Body)
 	}
 }

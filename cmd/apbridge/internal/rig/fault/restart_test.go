@@ -56,9 +56,9 @@ func (s deathInStep) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 	at := b.Thread()
 	run := b.Begin(at, `"stream_mode":["updates","values"],`)
 	g.Await(t)
-	rig.Eventually(t, "what was done before is durable", func() bool { return len(b.Get(at+"/state").OK().List("values.messages")) == s.nth })
+	rig.Eventually(t, "the earlier steps are durable", func() bool { return len(b.Get(at+"/state").OK().List("values.messages")) == s.nth })
 	die(b)
-	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return len(agent.Inputs()) >= s.nth })
+	rig.Eventually(t, "the agent has done the requested work", func() bool { return len(agent.Inputs()) >= s.nth })
 	b = b.Again()
 	joined := b.Get(run + "/join").OK()
 	s.check(t, agent, joined.At("__error__.error"), joined)
@@ -97,7 +97,7 @@ func (s deathInStep) throughTasks(t *testing.T) {
 	g.Await(t)
 	b.Kill()
 	<-broken
-	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return len(agent.Inputs()) >= s.nth })
+	rig.Eventually(t, "the agent has done the requested work", func() bool { return len(agent.Inputs()) >= s.nth })
 	b = b.Again()
 	steps = append(steps, rig.PullAll(t, b, at, "")...)
 	last := steps[len(steps)-1]
@@ -118,10 +118,10 @@ func (s deathInStep) check(t *testing.T, agent *adaptertest.StepAgent, code any,
 		want = s.code
 	}
 	if code != want {
-		t.Errorf("ended with %v, want %v: %.400s", code, want, told.Body)
+		t.Errorf("the run ended with %v, want %v: %.400s", code, want, told.Body)
 	}
 	if c := agent.Counts(); c.Creates != 1 || c.Steps != s.steps || len(agent.Inputs()) != s.asked {
-		t.Errorf("%d tasks, %d steps done, %d asked for; want 1, %d, %d", c.Creates, c.Steps, len(agent.Inputs()), s.steps, s.asked)
+		t.Errorf("%d tasks, %d steps done, %d requested; want 1, %d, %d", c.Creates, c.Steps, len(agent.Inputs()), s.steps, s.asked)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestProcessDiesWhileQueued(t *testing.T) {
 	g.Await(t)
 	queued := b.Begin(at, `"multitask_strategy":"enqueue",`)
 	b.Kill()
-	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return agent.Work() == 1 })
+	rig.Eventually(t, "the agent has done the requested work", func() bool { return agent.Work() == 1 })
 	b = b.Again()
 	for _, run := range []string{first, queued} {
 		if joined := b.Get(run + "/join").OK(); joined.At("__error__") != nil {
@@ -186,7 +186,7 @@ func TestProcessDiesWhileQueued(t *testing.T) {
 // requests a step.
 func TestParkedAcrossARestart(t *testing.T) {
 	t.Parallel()
-	t.Run("goes on", func(t *testing.T) {
+	t.Run("continues", func(t *testing.T) {
 		t.Parallel()
 		for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.JS} {
 			agent := adaptertest.NewStepAgent(kind)
@@ -205,7 +205,7 @@ func TestParkedAcrossARestart(t *testing.T) {
 			}
 		}
 	})
-	t.Run("is given up", func(t *testing.T) {
+	t.Run("is abandoned", func(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.Idle = 4 * time.Second })

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// questioned is an agent of either kind whose first run stops with a question.
+// questioned is an agent whose first run stops with a question.
 type questioned struct {
 	peer    func() adaptertest.Peer
 	dialect string
@@ -65,8 +65,8 @@ func resume(b *rig.Bridge, at, value string, more ...string) rig.Answer {
 	return b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+strings.Join(more, "")+`"command":{"resume":`+value+`}}`)
 }
 
-// TestAnswerToAnotherQuestion checks that such an answer is refused with the ids of the open questions, does not reach
-// the agent, and leaves the question open.
+// TestAnswerToAnotherQuestion checks that an answer to another question is refused with the ids of the open questions,
+// does not reach the agent, and leaves the question open.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -83,7 +83,7 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 			resume(b, at, `{"`+question+`":`+q.answer+`,"`+rig.UnknownQuestion+`":1}`).Is(http.StatusUnprocessableEntity)
 			b.Expect(at, "status", "interrupted")
 			if n := asked(peer); n != before {
-				t.Errorf("the agent was asked %d times for it", n-before)
+				t.Errorf("the agent was called %d times for it", n-before)
 			}
 			if done := resume(b, at, `{"`+question+`":`+q.answer+`}`).OK(); done.At("__error__") != nil {
 				t.Errorf("the right answer: %s", done.Body)
@@ -93,8 +93,8 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestWhichOfTwo checks that an answer must name its question if several are open.
-func TestWhichOfTwo(t *testing.T) {
+// TestAnswerMustNameOneOfTwoQuestions checks that an answer must name its question if several are open.
+func TestAnswerMustNameOneOfTwoQuestions(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())
 	agent.Plays[0] = askingTwice()
@@ -123,9 +123,9 @@ func askingTwice() adaptertest.ThreadPlay {
 	return play
 }
 
-// TestAnsweredTwice checks that a second answer is refused while the first one is queued, is being processed, or is
-// done, with every strategy.
-func TestAnsweredTwice(t *testing.T) {
+// TestSecondAnswerIsRefused checks that a second answer is refused while the first one is queued, is being processed,
+// or is done, with every strategy.
+func TestSecondAnswerIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -164,8 +164,9 @@ func TestAnsweredTwice(t *testing.T) {
 	}
 }
 
-// TestAnsweredAtOnce checks that exactly one of many concurrent answers counts, also if the others would be queued.
-func TestAnsweredAtOnce(t *testing.T) {
+// TestOneOfConcurrentAnswersCounts checks that exactly one of many concurrent answers counts, also if the others would
+// be queued.
+func TestOneOfConcurrentAnswersCounts(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -182,22 +183,22 @@ func TestAnsweredAtOnce(t *testing.T) {
 						if a.Status == http.StatusOK {
 							given.Add(1)
 						} else if a.Status != http.StatusConflict || a.Text("code") != "no_pending_interrupt" {
-							t.Errorf("answered %d: %s", a.Status, a.Body)
+							t.Errorf("response %d: %s", a.Status, a.Body)
 						}
 					})
 				}
 				all.Wait()
 				if n := len(b.Get(at + "/runs").OK().List("")); given.Load() != 1 || n != 2 {
-					t.Fatalf("%d answers were taken, there are %d runs", given.Load(), n)
+					t.Fatalf("%d answers were accepted, there are %d runs", given.Load(), n)
 				}
 			}
 		})
 	}
 }
 
-// TestAnsweredAfterACancel checks that an answer whose run was cancelled cannot be given again, and that the thread
-// continues with an input.
-func TestAnsweredAfterACancel(t *testing.T) {
+// TestAnswerAfterACancelIsRefused checks that an answer whose run was cancelled cannot be given again, and that the
+// thread continues with an input.
+func TestAnswerAfterACancelIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
 		t.Run(name, func(t *testing.T) {
@@ -238,9 +239,9 @@ func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer 
 	}
 }
 
-// TestThroughSteps checks that a v1 client answers with its next step. A step that names another question is refused.
+// TestAnswerByAStep checks that a v1 client answers with its next step. A step that names another question is refused.
 // Of several concurrent steps one reaches the agent as the answer, and the others become the steps after it.
-func TestThroughSteps(t *testing.T) {
+func TestAnswerByAStep(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
 		wrong := b.Post(at+"/steps", `{"additional_input":{"resume":{"`+rig.UnknownQuestion+`":`+q.answer+`}}}`).Is(http.StatusUnprocessableEntity)
@@ -250,7 +251,7 @@ func TestThroughSteps(t *testing.T) {
 			}
 		}
 		if n := answers(peer); n != 0 {
-			t.Errorf("the agent was told %d answers to another question", n)
+			t.Errorf("the agent received %d answers to another question", n)
 		}
 		var all sync.WaitGroup
 		for range 3 {
@@ -258,7 +259,7 @@ func TestThroughSteps(t *testing.T) {
 		}
 		all.Wait()
 		if n := answers(peer); n != 1 {
-			t.Errorf("the agent was told %d answers, want 1", n)
+			t.Errorf("the agent received %d answers, want 1", n)
 		}
 	})
 }
@@ -272,14 +273,14 @@ func TestTaskCancelledAtItsQuestion(t *testing.T) {
 		b.CancelTask(at)
 		b.CheckCancelled(b.Post(at+"/steps", `{"additional_input":{"resume":`+q.answer+`}}`))
 		b.CheckCancelled(b.Post(at+"/steps", ""))
-		b.CancelTask(at) // again
+		b.CancelTask(at) // repeated
 		b.Expect(rig.ThreadOfTask(at), "status", "idle")
 		if left := b.Get(rig.ThreadOfTask(at)).OK().At("interrupts").(map[string]any); len(left) != 0 {
-			t.Errorf("still open: %v", left)
+			t.Errorf("open questions: %v", left)
 		}
 		resume(b, rig.ThreadOfTask(at), q.answer).Is(http.StatusConflict)
 		if asked(peer) != before {
-			t.Error("the agent was asked for more")
+			t.Error("the agent was called again")
 		}
 	})
 }

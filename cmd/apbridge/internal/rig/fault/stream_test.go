@@ -20,8 +20,8 @@ func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	return at + "/runs/" + frames[0].At("run_id").(string), frames
 }
 
-// TestResumesExactly checks that a stream resumed after any frame brings exactly the rest, also from another process on
-// the same file (B3).
+// TestResumesExactly checks that a stream resumed after any frame has exactly the remaining frames, also from another
+// process on the same file (B3).
 func TestResumesExactly(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
@@ -41,7 +41,7 @@ func checkResumes(t *testing.T, b *rig.Bridge, run string, frames []rig.Frame) {
 	for _, from := range []string{"-1", ""} {
 		_, all := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", from)
 		if diff := cmp.Diff(frames, all); diff != "" {
-			t.Fatalf("from %q (-first time +again):\n%s", from, diff)
+			t.Fatalf("from %q (-first +second):\n%s", from, diff)
 		}
 	}
 	for i, f := range frames {
@@ -73,7 +73,7 @@ func TestReaderDropsInMidRun(t *testing.T) {
 	g.Open()
 	_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", seen[len(seen)-1].ID)
 	if diff := cmp.Diff(<-stays, append(seen, rest...)); diff != "" {
-		t.Errorf("who stayed and who came back (-stayed +came back):\n%s", diff)
+		t.Errorf("frames of the two readers (-stayed +reconnected):\n%s", diff)
 	}
 }
 
@@ -128,14 +128,14 @@ func TestReplayOfAPrunedRun(t *testing.T) {
 	middle := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "1.run_id").(string)
 	b.Post("/threads/prune", `{"thread_ids":["`+thread[len("/threads/"):]+`"],"strategy":"keep_latest"}`).OK()
 	b.End()
-	b = b.Again() // which has nothing of it in memory
+	b = b.Again() // a new process has nothing of the run in memory
 	res := b.Do("GET", middle+"/stream", "", "Last-Event-ID", "-1").Is(http.StatusBadRequest)
 	if res.Text("code") != "cursor_expired" || !rig.Says(res.Text("message"), "cannot be replayed") {
 		t.Errorf("refused with %s", res.Body)
 	}
 }
 
-// TestStreamOfAQueuedRun checks that a stream opened before the run starts brings all of it.
+// TestStreamOfAQueuedRun checks that a stream opened before the run starts has all of its frames.
 func TestStreamOfAQueuedRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
@@ -159,6 +159,6 @@ func TestStreamOfAQueuedRun(t *testing.T) {
 	rig.CheckFrames(t, frames, who)
 	_, again := b.Stream("GET", queued+"/stream", "", 0, "Last-Event-ID", "-1")
 	if diff := cmp.Diff(frames, again); diff != "" {
-		t.Errorf("as it happened and afterwards (-then +later):\n%s", diff)
+		t.Errorf("live and later streams (-live +later):\n%s", diff)
 	}
 }

@@ -17,14 +17,14 @@ import (
 const oneAssistant = `{"graph_id":"agent","name":"Ada","description":"counts","metadata":{"team":"a"},
  "config":{"tags":["t"],"recursion_limit":7,"configurable":{"model":"small","user":"ada"}},"context":{"tone":"dry","lang":"en"}}`
 
-// threadAgent is a bridge in front of a scripted thread/run agent, and that agent.
+// threadAgent returns a bridge in front of a scripted thread/run agent, and the agent.
 func threadAgent(t *testing.T) (*rig.Bridge, *adaptertest.ThreadAgent) {
 	t.Helper()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 	return rig.InFront(t, agent), agent
 }
 
-func TestAssistantIsMadeChangedAndDeleted(t *testing.T) {
+func TestAssistantIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	made := b.Post("/assistants", oneAssistant).OK()
@@ -33,7 +33,7 @@ func TestAssistantIsMadeChangedAndDeleted(t *testing.T) {
 		t.Fatalf("%s", made.Body)
 	}
 	if got := b.Get("/assistants/" + strings.ToUpper(id)).OK(); string(got.Body) != string(made.Body) {
-		t.Errorf("got %s\nmade %s", got.Body, made.Body)
+		t.Errorf("read %s\ncreated %s", got.Body, made.Body)
 	}
 	changed := b.Do("PATCH", "/assistants/"+id, `{"name":"Bea","metadata":{"level":2},"config":{},"graph_id":null}`).OK()
 	if changed.At("version") != 2.0 || changed.Text("name") != "Bea" || changed.Text("metadata.team") != "a" || changed.At("metadata.level") != 2.0 ||
@@ -58,7 +58,7 @@ func TestAssistantIsMadeChangedAndDeleted(t *testing.T) {
 	b.Post("/runs/wait", `{"assistant_id":"`+id+`","input":"hi"}`).Is(404)
 }
 
-func TestAssistantThatIsThereAlready(t *testing.T) {
+func TestExistingAssistantIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	const id = "0190e1f2-0000-4000-8000-00000000000a"
@@ -131,7 +131,7 @@ func TestAssistantsAreSearched(t *testing.T) {
 	}
 }
 
-// What an assistant says reaches the agent, below what the request says.
+// An assistant's configuration is sent to the agent. The request's configuration has priority.
 func TestAssistantIsUsedForRuns(t *testing.T) {
 	t.Parallel()
 	b, agent := threadAgent(t)
@@ -163,7 +163,7 @@ func TestAssistantIsUsedForRuns(t *testing.T) {
 	if th := b.Get(thread).OK(); th.Text("metadata.assistant_id") != id || th.Text("metadata.graph_id") != "agent" {
 		t.Errorf("%s", th.Body)
 	}
-	// Through the Agent Protocol, too, and filters tell it from the agent.
+	// It also runs through the Agent Protocol, and filters distinguish it from the agent.
 	if res := b.Post("/runs/wait", `{"agent_id":"`+id+`",`+rig.SaysHi+`}`).OK(); res.Text("run.status") != "success" {
 		t.Errorf("%s", res.Body)
 	}
@@ -212,20 +212,20 @@ func TestAssistantIsUsedForCrons(t *testing.T) {
 	b.Do("PATCH", "/runs/crons/"+cron.Text("cron_id"), `{}`).Is(404)
 }
 
-// The description of an agent is requested once by each process, and cached for the time when the agent is unreachable.
-func TestAgentIsAskedWhatItIs(t *testing.T) {
+// Each process requests the description of an agent once. It is cached for use while the agent is unreachable.
+func TestAgentDescriptionIsCached(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Canned: map[string]*adaptertest.Canned{
 		"GET /assistants/{a}/schemas":         {Status: 200, Type: "application/json", Body: `{"graph_id":"agent","input_schema":{"title":"in"},"output_schema":{"title":"out"},"state_schema":{"title":"st"},"config_schema":{"title":"cf"},"context_schema":{"title":"cx"}}`},
 		"GET /assistants/{a}/subgraphs":       {Status: 200, Type: "application/json", Body: `{"child":{"state":{"title":"inner"}}}`},
 		"GET /assistants/{a}/subgraphs/child": {Status: 200, Type: "application/json", Body: `{"child":{"state":{"title":"one"}}}`},
 	}}
-	away := make(chan struct{})
-	var asked sync.Map
+	unreachable := make(chan struct{})
+	var requested sync.Map
 	srv := adaptertest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(path.Base(r.URL.Path)+"?"+r.URL.RawQuery, true)
+		requested.Store(path.Base(r.URL.Path)+"?"+r.URL.RawQuery, true)
 		select {
-		case <-away:
+		case <-unreachable:
 			panic(http.ErrAbortHandler)
 		default:
 			agent.ServeHTTP(w, r)
@@ -234,7 +234,7 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(srv.URL, func(a *config.Agent) { a.Dialect = "threadrun" })})
 	b := rig.StartBridge(t, cfg)
 	id := b.Post("/assistants", oneAssistant).OK().Text("assistant_id")
-	look := func(b *rig.Bridge) {
+	check := func(b *rig.Bridge) {
 		t.Helper()
 		for path, want := range map[string]string{
 			"/assistants/agent/schemas":                     `"input_schema":{"title":"in"},"output_schema":{"title":"out"},"state_schema":{"title":"st"},"config_schema":{"title":"cf"},"context_schema":{"title":"cx"}`,
@@ -251,25 +251,25 @@ func TestAgentIsAskedWhatItIs(t *testing.T) {
 			}
 		}
 	}
-	look(b)
-	look(b)
+	check(b)
+	check(b)
 	for route, n := range map[string]int{"GET /assistants/{a}/schemas": 1, "GET /assistants/{a}/graph": 2, "GET /assistants/{a}/subgraphs": 2, "GET /assistants/{a}/subgraphs/child": 1} {
 		if got := agent.Calls(route); got != n {
-			t.Errorf("%s was asked %d times", route, got)
+			t.Errorf("%s was called %d times, want %d", route, got, n)
 		}
 	}
 	for _, want := range []string{"graph?", "graph?xray=2", "subgraphs?", "subgraphs?recurse=true"} {
-		if _, ok := asked.Load(want); !ok {
-			t.Errorf("the agent was never asked for %s", want)
+		if _, ok := requested.Load(want); !ok {
+			t.Errorf("the agent was never called with %s", want)
 		}
 	}
 	b.End()
-	close(away)
-	look(rig.StartBridge(t, cfg))
+	close(unreachable)
+	check(rig.StartBridge(t, cfg))
 }
 
-// An agent that cannot say what it is looks like the graph of one node.
-func TestAgentThatCannotSayWhatItIs(t *testing.T) {
+// An agent without a description is presented as a graph of one node.
+func TestAgentWithoutDescription(t *testing.T) {
 	t.Parallel()
 	refused := &adaptertest.Canned{Status: 500, Type: "text/plain", Body: "no"}
 	agent := &adaptertest.ThreadAgent{Canned: map[string]*adaptertest.Canned{"GET /assistants/{a}/schemas": refused, "GET /assistants/{a}/graph": refused, "GET /assistants/{a}/subgraphs": refused}}

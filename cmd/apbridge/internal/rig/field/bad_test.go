@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wrongValues are values that no field of a type takes, in a body.
+// wrongValues lists, for each type, values in a body that no field of the type accepts.
 var wrongValues = map[string][]string{
 	"any":     nil,
 	"object":  {`[1]`, `"x"`, `7`, `true`},
@@ -35,7 +35,7 @@ var wrongValues = map[string][]string{
 	"index":   {`true`, `"x"`, `{}`, `[1]`},
 }
 
-// wrongQuery are the same for the query.
+// wrongQuery is the same for values in the query.
 var wrongQuery = map[string][]string{
 	"hint": nil, "labels": nil, "label": {""},
 	"uuid": {"x"}, "limit": {"0", "1001", "-1", "1.5", "x"}, "offset": {"-1", "x", "99999999999"}, "enum": {"nonsense"},
@@ -45,8 +45,8 @@ var wrongQuery = map[string][]string{
 // malformed lists bodies that no route accepts. Routes that only accept an object also refuse a list.
 var malformed = []string{`{"a":`, `nothing`, `"text"`, `7`, `{} {}`, `{"x":1,"x":2}`, "{\"x\":\"caf\xe9\"}", `{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`}
 
-// whole is everything that there is, as its owner sees it.
-func (w *fieldWorld) whole() map[string]string {
+// snapshot returns the content of the bridge as its owner sees it, by request.
+func (w *fixture) snapshot() map[string]string {
 	w.T.Helper()
 	all := map[string]string{}
 	for _, op := range []string{
@@ -54,13 +54,14 @@ func (w *fieldWorld) whole() map[string]string {
 		`POST /store/items/search {"limit":1000}`, `POST /store/namespaces {}`, `GET /threads/{thread_id}/history?limit=1000`, `GET /threads/{thread one}/history?limit=1000`,
 		`POST /assistants/{assistant_id}/versions {"limit":1000}`,
 	} {
-		method, rest := split(put(w.ids, op))
+		method, rest := split(fill(w.ids, op))
 		path, body, _ := strings.Cut(rest, " ")
 		all[op] = string(w.Do(method, path, body).OK().Body)
 	}
 	return all
 }
 
+// badRequests lists invalid requests of an operation. A query may precede the body.
 func badRequests(op string, o operation) (list []string) {
 	query, body := strings.HasPrefix(o.base, "?"), strings.HasPrefix(o.base, "{") || strings.HasPrefix(o.base, "[")
 	if body {
@@ -86,7 +87,7 @@ func badRequests(op string, o operation) (list []string) {
 			case f.query:
 				list = append(list, "?"+f.name+"="+url.QueryEscape(v)+" "+o.base)
 			default:
-				list = append(list, over(o.base, `{"`+f.name+`":`+v+`}`))
+				list = append(list, merge(o.base, `{"`+f.name+`":`+v+`}`))
 			}
 		}
 	}
@@ -97,9 +98,9 @@ func badRequests(op string, o operation) (list []string) {
 // mistake, and that nothing is written. The routes come from the router, so a new one needs a row.
 func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 	t.Parallel()
-	w := newFieldWorld(t)
-	before := w.whole()
-	asked := 0
+	w := newFixture(t)
+	before := w.snapshot()
+	sent := 0
 	for _, m := range rig.Routes(t) {
 		op := m.Method + " " + m.Path
 		if name, _ := rig.Documented(m); name != "threadrun" || refusedOperations[op] != "" || protocolOperations[op] {
@@ -112,15 +113,15 @@ func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 		}
 		for _, f := range o.list() {
 			if _, known := wrongValues[f.kind]; !f.query && !known {
-				t.Errorf("%s: nothing is wrong for a %s", op, f.kind)
+				t.Errorf("%s: no wrong values for a %s", op, f.kind)
 			}
 			if _, known := wrongQuery[f.kind]; f.query && !known {
-				t.Errorf("%s: nothing is wrong for a %s in a query", op, f.kind)
+				t.Errorf("%s: no wrong values for a %s in a query", op, f.kind)
 			}
 		}
 		for _, request := range badRequests(op, o) {
-			asked++
-			w.wantRefused(t, 422, m.Method, put(w.ids, m.Path), put(w.ids, request))
+			sent++
+			w.wantRefused(t, 422, m.Method, fill(w.ids, m.Path), fill(w.ids, request))
 		}
 		for name := range w.ids {
 			if !strings.Contains(m.Path, "{"+name+"}") || name == "namespace" {
@@ -131,24 +132,24 @@ func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 			if name == "assistant_id" || name == "agent_id" {
 				status = 404
 			}
-			asked++
+			sent++
 			request := o.base
 			if strings.HasPrefix(request, "?") {
 				request = ""
 			}
-			w.wantRefused(t, status, m.Method, put(w.ids, put(ids, m.Path)), put(w.ids, request))
+			w.wantRefused(t, status, m.Method, fill(w.ids, fill(ids, m.Path)), fill(w.ids, request))
 		}
 	}
-	if diff := cmp.Diff(before, w.whole()); diff != "" {
+	if diff := cmp.Diff(before, w.snapshot()); diff != "" {
 		t.Errorf("something was written (-before +after):\n%s", diff)
 	}
-	if asked < 900 {
-		t.Errorf("only %d requests were made", asked)
+	if sent < 900 {
+		t.Errorf("only %d requests were sent", sent)
 	}
 }
 
 // wantRefused sends a request. A query may precede the body.
-func (w *fieldWorld) wantRefused(t *testing.T, status int, method, path, request string) {
+func (w *fixture) wantRefused(t *testing.T, status int, method, path, request string) {
 	t.Helper()
 	if strings.HasPrefix(request, "?") {
 		query, body, _ := strings.Cut(request, " ")
@@ -162,30 +163,30 @@ func (w *fieldWorld) wantRefused(t *testing.T, status int, method, path, request
 	}
 }
 
-// A batch of which one run is refused starts none.
-func TestBatchIsStartedWholeOrNotAtAll(t *testing.T) {
+// If one run of a batch is refused, none is started.
+func TestBatchStartsAllRunsOrNone(t *testing.T) {
 	t.Parallel()
-	w := newFieldWorld(t)
-	before := w.whole()
+	w := newFixture(t)
+	before := w.snapshot()
 	for more, status := range map[string]int{
 		`"assistant_id":"nobody"`: 404, `"command":{"goto":"x"}`: 422, `"webhook":"http://user:word@example.com/x"`: 422, `"checkpoint_id":"` + rig.NoneID + `"`: 404, `"thread_id":"` + rig.NoneID + `"`: 404,
 	} {
 		w.wantRefused(t, status, "POST", "/runs/batch", `[{"assistant_id":"agent","input":"hi"},{"input":"hi",`+more+`}]`)
 	}
-	if diff := cmp.Diff(before, w.whole()); diff != "" {
+	if diff := cmp.Diff(before, w.snapshot()); diff != "" {
 		t.Errorf("something was written (-before +after):\n%s", diff)
 	}
-	const ofAnSDK = `{"assistantId":"graph","assistant_id":"graph","input":"hi","streamMode":"values","onCompletion":"delete","multitaskStrategy":"reject"}` // JavaScript, createBatch
-	if list := w.Post("/runs/batch", `[{"assistant_id":"agent","input":"hi"},`+ofAnSDK+`]`).OK().List(""); len(list) != 2 {
+	const fromSDK = `{"assistantId":"graph","assistant_id":"graph","input":"hi","streamMode":"values","onCompletion":"delete","multitaskStrategy":"reject"}` // JavaScript, createBatch
+	if list := w.Post("/runs/batch", `[{"assistant_id":"agent","input":"hi"},`+fromSDK+`]`).OK().List(""); len(list) != 2 {
 		t.Errorf("%v", list)
 	}
 }
 
-// TestEveryRouteTakesNullsAndFurtherKeys checks that null and unknown keys are accepted. Python clients send null for
+// TestEveryRouteAcceptsNullsAndUnknownKeys checks that null and unknown keys are accepted. Python clients send null for
 // missing values, and all kinds of clients send additional keys.
-func TestEveryRouteTakesNullsAndFurtherKeys(t *testing.T) {
+func TestEveryRouteAcceptsNullsAndUnknownKeys(t *testing.T) {
 	t.Parallel()
-	w := newFieldWorld(t)
+	w := newFixture(t)
 	for op, o := range operations {
 		if !strings.HasPrefix(o.base, "{") {
 			continue
@@ -197,21 +198,21 @@ func TestEveryRouteTakesNullsAndFurtherKeys(t *testing.T) {
 			}
 		}
 		requests := map[string]string{
-			"nulls": over(o.base, `{`+strings.Join(nulls, ",")+`}`), "further keys": over(o.base, `{"someday":{"x":[1,{"y":null}]},"eval_id":7}`),
+			"nulls": merge(o.base, `{`+strings.Join(nulls, ",")+`}`), "unknown keys": merge(o.base, `{"someday":{"x":[1,{"y":null}]},"eval_id":7}`),
 		}
 		if !o.mandatory {
-			requests["nothing"] = ""
+			requests["no body"] = ""
 		}
-		for what, body := range requests {
+		for name, body := range requests {
 			ids := w.ids
 			if family(op) == "RUN" {
 				ids = map[string]string{"thread_id": strings.TrimPrefix(w.Thread(), "/threads/")}
 			}
 			method, path := split(op)
-			if got := w.Do(method, put(ids, path), put(ids, body)); got.Status/100 != 2 {
-				t.Errorf("%s, %s: %d %.300s", op, what, got.Status, got.Body)
-			} else if told := got.Header.Get("X-Apbridge-Ignored"); what == "further keys" && told != "eval_id, someday" || what != "further keys" && told != "" {
-				t.Errorf("%s, %s: told of %q as ignored", op, what, told)
+			if got := w.Do(method, fill(ids, path), fill(ids, body)); got.Status/100 != 2 {
+				t.Errorf("%s, %s: %d %.300s", op, name, got.Status, got.Body)
+			} else if ignored := got.Header.Get("X-Apbridge-Ignored"); name == "unknown keys" && ignored != "eval_id, someday" || name != "unknown keys" && ignored != "" {
+				t.Errorf("%s, %s: X-Apbridge-Ignored is %q", op, name, ignored)
 			}
 		}
 	}

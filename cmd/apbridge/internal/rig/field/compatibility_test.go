@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// browserPackages has the clients that the page is about, in the versions that a run installs.
+// browserPackages lists the clients of the page in the versions that the browser tests install.
 const browserPackages = "../../../../../.browser/package.json"
 
-// TestCompatibilityPageSaysWhatInfoSays checks that every cell of the page agrees with /info about the client and the
+// TestCompatibilityPageAgreesWithInfo checks that every cell of the page agrees with /info about the client and the
 // behaviour, and that every note gives the reason. The browser tests write both, so neither can be edited separately.
-func TestCompatibilityPageSaysWhatInfoSays(t *testing.T) {
+func TestCompatibilityPageAgreesWithInfo(t *testing.T) {
 	t.Parallel()
-	clients := triedClients(t)
+	clients := testedClients(t)
 	page := readPage(t)
 	cells := 0
 	for _, c := range clients {
@@ -43,8 +43,8 @@ func TestCompatibilityPageSaysWhatInfoSays(t *testing.T) {
 	}
 }
 
-// checkCell compares one cell, and the notes that it leads to.
-func checkCell(t *testing.T, page compatibility, c tried, behaviour, cell string) {
+// checkCell compares one cell and its notes with /info.
+func checkCell(t *testing.T, page compatibility, c testedClient, behaviour, cell string) {
 	t.Helper()
 	works, notes := slices.Contains(c.Works, behaviour), ""
 	for _, f := range c.Fails {
@@ -53,7 +53,7 @@ func checkCell(t *testing.T, page compatibility, c tried, behaviour, cell string
 		}
 		note := page.noteOf(cell, f.Agent, f.Why)
 		if note == 0 {
-			t.Errorf("%s, %s: no note of %q says %q before %s", c.Client, behaviour, cell, f.Why, f.Agent)
+			t.Errorf("%s, %s: no note of the cell %q says %q for the agent %s", c.Client, behaviour, cell, f.Why, f.Agent)
 		}
 		if number := fmt.Sprintf("(%d)", note); !strings.Contains(notes, number) {
 			notes = strings.TrimSpace(notes + " " + number)
@@ -61,20 +61,20 @@ func checkCell(t *testing.T, page compatibility, c tried, behaviour, cell string
 	}
 	want := map[bool]map[bool]string{true: {true: "works", false: "works, but " + notes}, false: {true: "–", false: notes}}[works][notes == ""]
 	if cell != want {
-		t.Errorf("%s, %s: the page says %q, /info %q", c.Client, behaviour, cell, want)
+		t.Errorf("%s, %s: the page has %q, want %q as in /info", c.Client, behaviour, cell, want)
 	}
 }
 
 // compatibility is the page's table.
 type compatibility struct {
 	clients []string
-	rows    map[string][]string // behaviour: a cell for each client
+	rows    map[string][]string // by behaviour, a cell for each client
 	notes   []string
 }
 
 var numberOfNote = regexp.MustCompile(`\((\d+)\)`)
 
-// noteOf is the number of the note of a cell that says of an agent why; 0 for none.
+// noteOf returns the number of the cell's note with this reason for the agent, or 0.
 func (p compatibility) noteOf(cell, agent, why string) int {
 	for _, m := range numberOfNote.FindAllStringSubmatch(cell, -1) {
 		n, _ := strconv.Atoi(m[1])
@@ -94,7 +94,7 @@ func readPage(t *testing.T) compatibility {
 	_, table, _ := strings.Cut(string(text), "\n| | ")
 	table, _, found := strings.Cut(table, "<!-- end -->")
 	if !found {
-		t.Fatal("the page has no table that a run wrote")
+		t.Fatal("the page has no generated table")
 	}
 	table = strings.ReplaceAll(table, "\n   ", " ") // notes that are wrapped
 	lines := strings.Split("| | "+table, "\n")
@@ -109,7 +109,7 @@ func readPage(t *testing.T) compatibility {
 	return page
 }
 
-// cellsOf takes a row of a table apart.
+// cellsOf returns the cells of a table row.
 func cellsOf(line string) []string {
 	cells := strings.Split(strings.Trim(line, "|"), "|")
 	for i := range cells {
@@ -118,9 +118,8 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// TestTriedVersionsAreTheInstalledOnes checks that the page and /info name the versions that the browser tests use, not
-// earlier ones.
-func TestTriedVersionsAreTheInstalledOnes(t *testing.T) {
+// TestListedVersionsAreInstalled checks that the page and /info name the versions that the browser tests install.
+func TestListedVersionsAreInstalled(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(browserPackages)
 	if err != nil {
@@ -130,19 +129,19 @@ func TestTriedVersionsAreTheInstalledOnes(t *testing.T) {
 	if err := json.Unmarshal(text, &installed); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range triedClients(t) {
+	for _, c := range testedClients(t) {
 		renamed := fmt.Sprintf("npm:%s@%s", c.Package, c.Version)
 		if installed.Dependencies[c.Package] != c.Version && !slices.Contains(slices.Collect(maps.Values(installed.Dependencies)), renamed) {
-			t.Errorf("%s was tried with %s %s, and %s is installed", c.Client, c.Package, c.Version, installed.Dependencies[c.Package])
+			t.Errorf("%s was tested with %s %s, and %s is installed", c.Client, c.Package, c.Version, installed.Dependencies[c.Package])
 		}
 	}
 }
 
-// triedClients are those of /info.
-func triedClients(t *testing.T) []tried {
+// testedClients returns the clients of /info.
+func testedClients(t *testing.T) []testedClient {
 	t.Helper()
 	b, _ := threadAgent(t)
-	var info struct{ Compatibility []tried }
+	var info struct{ Compatibility []testedClient }
 	if err := json.Unmarshal(b.Get("/info").OK().Body, &info); err != nil || len(info.Compatibility) == 0 {
 		t.Fatalf("no clients: %v", err)
 	}

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-func TestCronsOverHTTP(t *testing.T) {
+func TestCronIsCreatedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	bridge := legacyBridge(t)
 	made := bridge.Do("POST", "/runs/crons", `{"assistant_id":"legacy","schedule":"0 8 * * *","input":{"messages":[]},"timezone":"Asia/Tokyo"}`).Want(t, 200)
 	if next := made.Member("next_run_date"); !strings.HasSuffix(next, "T23:00:00.000Z") {
-		t.Errorf("next at %s", next)
+		t.Errorf("next run at %s", next)
 	}
 	bridge.Do("POST", "/runs/crons", `{"assistant_id":"legacy","schedule":"whenever"}`).Want(t, 422, "five fields")
 	bridge.Do("POST", "/threads/0190e1f2-0000-7000-8000-000000000001/runs/crons", `{"assistant_id":"legacy","schedule":"@daily"}`).Want(t, 404)

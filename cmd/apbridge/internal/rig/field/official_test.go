@@ -2,6 +2,7 @@ package field
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,17 +28,17 @@ func loadProtocol(t *testing.T) *rig.OfficialSpecs {
 	return d
 }
 
-// holds validates the body of an answer of an operation.
-func holds(d *rig.OfficialSpecs, t *testing.T, op string, got rig.Answer) {
+// validate validates the body of a response against the operation's schema.
+func validate(t *testing.T, d *rig.OfficialSpecs, op string, got rig.Answer) {
 	t.Helper()
 	method, path := split(op)
-	pointer := "/paths/" + rig.Escaped(path) + "/" + strings.ToLower(method) + "/responses/" + jsonNumber(got.Status)
+	pointer := "/paths/" + rig.Escaped(path) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(got.Status)
 	d.Validate(t, op, protocolDocument+"#"+pointer+"/content/application~1json/schema", got.Body)
 }
 
-// asks of the document's operations, the removing ones last. Names of ids in braces are replaced, {agent} by the
-// agent's name.
-var officialAsks = []struct{ op, query, body string }{
+// officialRequests has requests of the document's operations. Those that remove something are last. Names in braces are
+// replaced by ids, {agent} by the agent's name.
+var officialRequests = []struct{ op, query, body string }{
 	{"POST /agents/search", "", `{}`},
 	{"POST /agents/search", "", `{"name":"{agent}","metadata":{},"limit":1,"offset":0}`},
 	{"GET /agents/{agent_id}", "", ""},
@@ -69,38 +70,38 @@ var officialAsks = []struct{ op, query, body string }{
 	{"DELETE /threads/{thread_id}", "", ""},
 }
 
-// TestEverySuccessFollowsTheOfficialDocument asks every operation of the document that is served, in front of an agent
-// of either kind, and holds what it answers against its schema.
+// TestEverySuccessFollowsTheOfficialDocument calls every operation of the document that is served, for an agent of each
+// dialect, and validates the response.
 func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
 	t.Parallel()
 	doc := loadProtocol(t)
 	for _, agent := range []string{"agent", "graph"} {
 		t.Run(agent, func(t *testing.T) {
-			w := newFieldWorld(t)
-			w.ids = oneOfEverything(w.Bridge, agent)
+			w := newFixture(t)
+			w.ids = createOneOfEach(w.Bridge, agent)
 			w.ids["agent"] = agent
 			seen := map[string]bool{}
-			for _, ask := range officialAsks {
-				method, path := split(ask.op)
-				got := w.Do(method, put(w.ids, path)+ask.query, put(w.ids, ask.body))
-				seen[ask.op] = true
-				if rig.Dig(map[string]any(doc.Paths[path]), strings.ToLower(method)+".responses."+jsonNumber(got.Status)) == nil || got.Status/100 != 2 {
-					t.Errorf("%s %s: %d %s", ask.op, ask.body, got.Status, got.Body)
+			for _, request := range officialRequests {
+				method, path := split(request.op)
+				got := w.Do(method, fill(w.ids, path)+request.query, fill(w.ids, request.body))
+				seen[request.op] = true
+				if rig.Dig(map[string]any(doc.Paths[path]), strings.ToLower(method)+".responses."+strconv.Itoa(got.Status)) == nil || got.Status/100 != 2 {
+					t.Errorf("%s %s: %d %s", request.op, request.body, got.Status, got.Body)
 					continue
 				}
 				if kind := got.Header.Get("Content-Type"); got.Status == 200 && kind == "application/json" {
-					holds(doc, t, ask.op, got)
+					validate(t, doc, request.op, got)
 				} else if got.Status == 200 && kind != "text/event-stream" || got.Status == 204 && len(got.Body) > 0 {
-					t.Errorf("%s: %d %s %s", ask.op, got.Status, kind, got.Body)
+					t.Errorf("%s: %d %s %s", request.op, got.Status, kind, got.Body)
 				}
 			}
 			for op := range officialFields(t) {
 				if _, refused := refusedOperations[op]; !refused && !seen[op] && !protocolOperations[op] && op != "GET /threads/{thread_id}/stream" {
-					t.Errorf("%s was not asked", op)
+					t.Errorf("%s was not called", op)
 				}
 			}
-			asked := w.Post("/runs/wait", `{"agent_id":"`+agent+`","input":"hi","thread_id":"`+mapping.NewID()+`"}`).Is(404)
-			holds(doc, t, "POST /runs/wait", asked)
+			missing := w.Post("/runs/wait", `{"agent_id":"`+agent+`","input":"hi","thread_id":"`+mapping.NewID()+`"}`).Is(404)
+			validate(t, doc, "POST /runs/wait", missing)
 		})
 	}
 }

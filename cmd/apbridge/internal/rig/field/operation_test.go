@@ -28,7 +28,7 @@ const cronRunFields = "input:any config:object context:object metadata:object st
 	"webhook:url multitask_strategy:enum checkpoint_during:bool durability:enum stream_mode:modes " +
 	"schedule:name timezone:name end_time:time enabled:bool on_run_completed:enum"
 
-// operations are all requests of the thread/run face. Sources: the Agent Protocol's document; the LangGraph SDKs.
+// operations has every request of the thread/run face. Sources: the Agent Protocol's document and the LangGraph SDKs.
 var operations = map[string]operation{
 	"POST /threads":                                        {`{}`, "thread_id:uuid metadata:object if_exists:enum supersteps:list ttl:ttl", false},
 	"GET /threads":                                         {"", "?limit:limit ?offset:offset", false},
@@ -108,10 +108,10 @@ var operations = map[string]operation{
 	"DELETE /data":                                         {"?owner=nobody", "?owner:hint ?tenant:hint ?leave_copies:bool ?keep_file:bool", false},
 }
 
-// refusedOperations are known and not there; each says why.
+// refusedOperations has the known operations that are not supported, each with the reason.
 var refusedOperations = map[string]string{
-	"PATCH /threads/{thread_id}/state": "no server has it; states are changed by POST",
-	"POST /ui/{assistant_id}":          "agents have no user interface here",
+	"PATCH /threads/{thread_id}/state": "no server has it; POST changes a state",
+	"POST /ui/{assistant_id}":          "agents have no user interface in the bridge",
 }
 
 // protocolOperations has the operations of the streaming protocol. Their tests are in protocol_test.go, because
@@ -137,8 +137,8 @@ func (o operation) list() (list []field) {
 	return list
 }
 
-// oneOfEverything creates an object of each kind with an agent and returns the ids.
-func oneOfEverything(b *rig.Bridge, agent string) map[string]string {
+// createOneOfEach creates an object of each kind with an agent and returns the ids.
+func createOneOfEach(b *rig.Bridge, agent string) map[string]string {
 	b.T.Helper()
 	ids := map[string]string{"agent_id": agent, "namespace": "x"}
 	thread := b.Thread()
@@ -152,7 +152,7 @@ func oneOfEverything(b *rig.Bridge, agent string) map[string]string {
 	return ids
 }
 
-func put(ids map[string]string, text string) string {
+func fill(ids map[string]string, text string) string {
 	for name, id := range ids {
 		text = strings.ReplaceAll(text, "{"+name+"}", id)
 	}
@@ -164,9 +164,9 @@ func split(op string) (method, path string) {
 	return method, path
 }
 
-// Every route of the face has a row, and every row is a route. So has every operation of the official document; nothing
-// is answered with a server's error.
-func TestEveryOperationIsThereOrRefused(t *testing.T) {
+// TestEveryOperationIsServedOrRefused checks that every route of the face and every operation of the official document
+// has a row, and that every row is a route. No response is a server error.
+func TestEveryOperationIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	for _, m := range rig.Routes(t) {
 		op := m.Method + " " + m.Path
@@ -183,23 +183,23 @@ func TestEveryOperationIsThereOrRefused(t *testing.T) {
 			t.Errorf("%s is in the document and has no row", op)
 		}
 	}
-	w := newFieldWorld(t)
+	w := newFixture(t)
 	b, ids := w.Bridge, w.ids
 	for op, why := range refusedOperations {
 		method, path := split(op)
-		if got := b.Do(method, put(ids, path), `{}`); got.Status != 404 || got.Text("code") != "not_supported" {
+		if got := b.Do(method, fill(ids, path), `{}`); got.Status != 404 || got.Text("code") != "not_supported" {
 			t.Errorf("%s (%s): %d %s", op, why, got.Status, got.Body)
 		}
 	}
 	for op := range operations {
 		method, path := split(op)
-		nobody := map[string]string{"namespace": "x", "agent_id": "nobody", "assistant_id": rig.NoneID}
+		missing := map[string]string{"namespace": "x", "agent_id": "nobody", "assistant_id": rig.NoneID}
 		for _, name := range []string{"thread_id", "run_id", "checkpoint_id", "cron_id"} {
-			nobody[name] = rig.NoneID
+			missing[name] = rig.NoneID
 		}
-		got := b.Do(method, put(nobody, path), "")
+		got := b.Do(method, fill(missing, path), "")
 		if got.Status >= 500 || got.Status == 405 || got.Status == 404 && got.Text("code") == "route_not_found" {
-			t.Errorf("%s is not there: %d %s", op, got.Status, got.Body)
+			t.Errorf("%s is not served: %d %s", op, got.Status, got.Body)
 		}
 		if got.Status == 404 && !strings.Contains(path, "{") && !strings.HasPrefix(path, "/store") {
 			t.Errorf("%s: %d %s", op, got.Status, got.Body)
@@ -213,8 +213,8 @@ func TestEveryOperationIsThereOrRefused(t *testing.T) {
 	}
 }
 
-// officialFields are the operations of the Agent Protocol's document, and the fields of each; nil when the document is
-// not at hand.
+// officialFields returns the operations of the Agent Protocol's document with the fields of each, or nil if
+// APBRIDGE_SPECS is not set.
 func officialFields(t *testing.T) map[string][]string {
 	t.Helper()
 	folder := os.Getenv("APBRIDGE_SPECS")
@@ -233,7 +233,7 @@ func officialFields(t *testing.T) map[string][]string {
 	for path, item := range doc["paths"].(map[string]any) {
 		for method, o := range item.(map[string]any) {
 			op := strings.ToUpper(method) + " " + path
-			all[op] = membersOf(doc, rig.Dig(o, "requestBody.content.application/json.schema"))
+			all[op] = propertyNames(doc, rig.Dig(o, "requestBody.content.application/json.schema"))
 			params, _ := rig.Dig(o, "parameters").([]any)
 			for _, p := range params {
 				if rig.Dig(p, "in") == "query" {
@@ -245,15 +245,15 @@ func officialFields(t *testing.T) map[string][]string {
 	return all
 }
 
-// membersOf are the names of a schema's properties, whatever it is made of.
-func membersOf(doc, schema any) (names []string) {
+// propertyNames returns the names of a schema's properties, including those of referenced and combined schemas.
+func propertyNames(doc, schema any) (names []string) {
 	if ref, ok := rig.Dig(schema, "$ref").(string); ok {
-		return membersOf(doc, rig.Dig(doc, strings.ReplaceAll(strings.TrimPrefix(ref, "#/"), "/", ".")))
+		return propertyNames(doc, rig.Dig(doc, strings.ReplaceAll(strings.TrimPrefix(ref, "#/"), "/", ".")))
 	}
 	for _, of := range []string{"allOf", "anyOf", "oneOf"} {
 		list, _ := rig.Dig(schema, of).([]any)
 		for _, one := range list {
-			names = append(names, membersOf(doc, one)...)
+			names = append(names, propertyNames(doc, one)...)
 		}
 	}
 	props, _ := rig.Dig(schema, "properties").(map[string]any)
@@ -263,10 +263,12 @@ func membersOf(doc, schema any) (names []string) {
 	return names
 }
 
-// runReplies are members of a Run that the document repeats in the request of POST /runs and /runs/stream by mistake.
+// runReplies has the members of a Run that the document also lists, by mistake, in the request of POST /runs and
+// /runs/stream.
 var runReplies = []string{"run_id", "created_at", "updated_at", "status"}
 
-// Every field of the official document has a row, and every row a probe, a refusal or a reason why it changes nothing.
+// TestEveryFieldIsHonouredRefusedOrAHint checks that every field of the official document is in a row, and that each
+// field has the described effect.
 func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 	t.Parallel()
 	for op, names := range officialFields(t) {
@@ -277,7 +279,7 @@ func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 			}
 		}
 	}
-	w := newFieldWorld(t)
+	w := newFixture(t)
 	rows := w.rows()
 	for op, o := range operations {
 		for _, f := range o.list() {
@@ -286,7 +288,7 @@ func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 				row, ok = rows[family(op)+" "+f.name]
 			}
 			if !ok {
-				t.Errorf("%s: %s is not classified", op, f.name)
+				t.Errorf("%s: %s has no row", op, f.name)
 				continue
 			}
 			t.Run(strings.ReplaceAll(op, "/", "·")+" "+f.name, func(t *testing.T) { row.check(t, op, f) })
@@ -294,17 +296,13 @@ func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 	}
 }
 
-// family has the common parts of operations with the same request.
+// family groups operations with the same fields, so that they share rows.
 func family(op string) string {
 	switch op {
 	case "POST /runs", "POST /runs/stream", "POST /runs/wait", "POST /threads/{thread_id}/runs", "POST /threads/{thread_id}/runs/stream", "POST /threads/{thread_id}/runs/wait":
 		return "RUN"
 	case "POST /runs/crons", "POST /threads/{thread_id}/runs/crons", "PATCH /runs/crons/{cron_id}":
 		return "CRON"
-	case "POST /assistants/search", "POST /assistants/count":
-		return "ASSISTANTS"
-	case "POST /threads/search", "POST /threads/count":
-		return "THREADS"
 	}
 	if strings.HasSuffix(op, "/cancel") {
 		return "CANCEL"

@@ -3,6 +3,7 @@ package field
 import (
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,38 +13,38 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// row describes the effect of a field.
+// row has the check of a field's effect.
 type row struct {
 	check func(t *testing.T, op string, f field)
 }
 
-// fieldWorld is a bridge in front of an agent of either kind, with something of everything.
-type fieldWorld struct {
+// fixture is a bridge with an agent of each dialect and objects of every kind.
+type fixture struct {
 	*rig.Bridge
 	graph *adaptertest.ThreadAgent
 	ids   map[string]string
 }
 
-func newFieldWorld(t *testing.T) *fieldWorld {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	step := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	play := adaptertest.ChatPlay()
 	play.Frames = append(play.Frames, `updates|inner:1 {"deep":{"x":1}}`)
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
-	w := &fieldWorld{graph: graph}
+	w := &fixture{graph: graph}
 	cfg := rig.ConfigFor(t, map[string]config.Agent{
 		"agent": rig.AgentAt(step.URL, func(a *config.Agent) { a.Dialect = "taskstep" }),
 		"graph": rig.AgentAt(adaptertest.Serve(t, graph).URL, func(a *config.Agent) { a.Dialect, a.Assistant = "threadrun", "agent" }),
 	})
-	cfg.Webhooks.AllowPrivateNetworks = true // where the hooks of tests are
+	cfg.Webhooks.AllowPrivateNetworks = true // the hooks of tests are on loopback
 	w.Bridge = rig.StartBridge(t, cfg)
-	w.ids = oneOfEverything(w.Bridge, "agent")
-	w.probes()
+	w.ids = createOneOfEach(w.Bridge, "agent")
+	w.createProbes()
 	return w
 }
 
-// over is an object with members of another in it.
-func over(base, more string) string {
+// merge returns the object base with the members of more.
+func merge(base, more string) string {
 	all := map[string]json.RawMessage{}
 	for _, text := range []string{base, more} {
 		if text != "" {
@@ -56,38 +57,35 @@ func over(base, more string) string {
 	return string(raw)
 }
 
-// hint: a value is taken, and the reason is why it changes nothing.
-func (w *fieldWorld) hint(value, reason string) row {
+// hint returns a check that the value is accepted. The reason explains why it has no effect.
+func (w *fixture) hint(value, reason string) row {
 	return row{func(t *testing.T, op string, f field) {
-		if len(reason) < 20 {
-			t.Errorf("why does %s change nothing? %q", f.name, reason)
-		}
 		var without, with rig.Answer
 		if family(op) == "RUN" {
 			without, with = w.launch(t, op, "", `{"input":"hi"}`).Answer, w.launch(t, op, "", `{"input":"hi","`+f.name+`":`+value+`}`).Answer
 		} else {
-			without, with = w.send(t, op, operations[op].base), w.send(t, op, w.with(op, f, value))
+			without, with = w.send(t, op, operations[op].base), w.send(t, op, w.withField(op, f, value))
 		}
 		if without.Status != with.Status {
-			t.Errorf("%d without %s, %d with it: %s", without.Status, f.name, with.Status, with.Body)
+			t.Errorf("%d without %s, %d with it, although %s: %s", without.Status, f.name, with.Status, reason, with.Body)
 		}
 	}}
 }
 
-// lost is a hint that the answer names among what got lost on the way.
-func (w *fieldWorld) lost(value, reason string) row {
+// dropped returns a check that the value is accepted and that X-Apbridge-Unsupported names the field.
+func (w *fixture) dropped(value, reason string) row {
 	return row{func(t *testing.T, op string, f field) {
 		w.hint(value, reason).check(t, op, f)
 		for more, want := range map[string]bool{`{}`: false, `{"` + f.name + `":` + value + `}`: true} {
-			if got := w.launch(t, op, "", over(`{"input":"hi"}`, more)).Header.Get("X-Apbridge-Unsupported"); strings.Contains(got, f.name+";dropped") != want {
+			if got := w.launch(t, op, "", merge(`{"input":"hi"}`, more)).Header.Get("X-Apbridge-Unsupported"); strings.Contains(got, f.name+";dropped") != want {
 				t.Errorf("%s: X-Apbridge-Unsupported is %q", more, got)
 			}
 		}
 	}}
 }
 
-// with is the base request with a field. A value for the query is text.
-func (w *fieldWorld) with(op string, f field, value string) string {
+// withField returns the operation's base request with a field. A value for the query is plain text.
+func (w *fixture) withField(op string, f field, value string) string {
 	base := operations[op].base
 	if f.query {
 		sep := "?"
@@ -96,39 +94,41 @@ func (w *fieldWorld) with(op string, f field, value string) string {
 		}
 		return base + sep + f.name + "=" + url.QueryEscape(value)
 	}
-	return over(base, `{"`+f.name+`":`+value+`}`)
+	return merge(base, `{"`+f.name+`":`+value+`}`)
 }
 
-// send makes a request; what begins with ? is a query.
-func (w *fieldWorld) send(t *testing.T, op, request string) rig.Answer {
+// send makes a request. A request that begins with ? is a query, any other a body.
+func (w *fixture) send(t *testing.T, op, request string) rig.Answer {
 	t.Helper()
 	method, path := split(op)
-	path, request = put(w.ids, path), put(w.ids, request)
+	path, request = fill(w.ids, path), fill(w.ids, request)
 	if strings.HasPrefix(request, "?") {
 		return w.Do(method, path+request, "")
 	}
 	return w.Do(method, path, request)
 }
 
-// differs: the answer to with holds a text (or, after a !, lacks it), and the answer to without does not.
-func (w *fieldWorld) differs(without, with, text string) row {
+// differs returns a check that the response to with contains the text and the response to without does not. A text
+// after a ! is only in the response to without.
+func (w *fixture) differs(without, with, text string) row {
 	return row{func(t *testing.T, op string, _ field) {
-		text, lacks := strings.CutPrefix(put(w.ids, text), "!")
+		text, lacks := strings.CutPrefix(fill(w.ids, text), "!")
 		a, b := w.send(t, op, without), w.send(t, op, with)
 		if b.Status/100 != 2 && !strings.HasPrefix(text, "4") {
 			t.Fatalf("%s: %d %s", with, b.Status, b.Body)
 		}
-		if strings.Contains(full(a), text) != lacks {
-			t.Errorf("without: %q in %s", text, full(a))
+		if strings.Contains(statusAndBody(a), text) != lacks {
+			t.Errorf("without the field: contains %q is %v: %s", text, !lacks, statusAndBody(a))
 		}
-		if strings.Contains(full(b), text) == lacks {
-			t.Errorf("with: %q in %s", text, full(b))
+		if strings.Contains(statusAndBody(b), text) == lacks {
+			t.Errorf("with the field: contains %q is %v: %s", text, lacks, statusAndBody(b))
 		}
 	}}
 }
 
-// expires: the thread that with is answered with has a time to live, the one of without, before, has none.
-func (w *fieldWorld) expires(without, with string) row {
+// expires returns a check that the thread in the response to with has a time to live, and the one in the response to
+// without has none.
+func (w *fixture) expires(without, with string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		for i, body := range []string{without, with} {
 			made := w.send(t, op, body).OK()
@@ -139,15 +139,13 @@ func (w *fieldWorld) expires(without, with string) row {
 	}}
 }
 
-// full is an answer with its status in front.
-func full(a rig.Answer) string {
-	return strings.TrimSpace(jsonNumber(a.Status) + " " + string(a.Body))
+// statusAndBody returns the status of a response and its body.
+func statusAndBody(a rig.Answer) string {
+	return strings.TrimSpace(strconv.Itoa(a.Status) + " " + string(a.Body))
 }
 
-func jsonNumber(n int) string { b, _ := json.Marshal(n); return string(b) }
-
-// rows are by operation and field, or by the family of operations.
-func (w *fieldWorld) rows() map[string]row {
+// rows returns the checks by operation and field, or by family of operations and field.
+func (w *fixture) rows() map[string]row {
 	rows := map[string]row{}
 	for _, group := range []map[string]row{w.runRows(), w.cronRows(), w.threadRows(), w.stateRows(), w.otherRows()} {
 		for name, r := range group {
@@ -161,12 +159,12 @@ func (w *fieldWorld) rows() map[string]row {
 type launched struct {
 	rig.Answer
 	run    rig.Answer
-	at     string // its path
+	at     string // path of the run
 	thread string
 }
 
-// launch makes a run by one of the six routes and waits for its end. The thread is a fresh one unless more names one.
-func (w *fieldWorld) launch(t *testing.T, op, thread, more string) launched {
+// launch creates a run on one of the six routes and waits for its end. The thread is new unless one is given.
+func (w *fixture) launch(t *testing.T, op, thread, more string) launched {
 	t.Helper()
 	method, path := split(op)
 	if thread == "" {
@@ -175,7 +173,7 @@ func (w *fieldWorld) launch(t *testing.T, op, thread, more string) launched {
 	if strings.Contains(path, "{thread_id}") {
 		path = strings.Replace(path, "/threads/{thread_id}", thread, 1)
 	} else if !strings.Contains(more, `"thread_id"`) {
-		more = over(more, `{"thread_id":"`+strings.TrimPrefix(thread, "/threads/")+`"}`)
+		more = merge(more, `{"thread_id":"`+strings.TrimPrefix(thread, "/threads/")+`"}`)
 	}
 	l := launched{Answer: w.Do(method, path, more), thread: thread}
 	if l.Status != 200 {
@@ -187,28 +185,29 @@ func (w *fieldWorld) launch(t *testing.T, op, thread, more string) launched {
 	return l
 }
 
-func (w *fieldWorld) runRow(check func(t *testing.T, op string)) row {
+func (w *fixture) runRow(check func(t *testing.T, op string)) row {
 	return row{func(t *testing.T, op string, _ field) { check(t, op) }}
 }
 
-// toldGraph checks that a text is in the last request to the graph's agent.
-func (w *fieldWorld) toldGraph(more, text string) row {
+// reachesAgent checks that the text is in the graph agent's last request if the field is set, and only then.
+func (w *fixture) reachesAgent(more, text string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {
 			more string
 			want bool
 		}{{`{}`, false}, {more, true}} {
-			w.launch(t, op, "", over(`{"assistant_id":"graph","input":"hi"}`, c.more)).OK()
+			w.launch(t, op, "", merge(`{"assistant_id":"graph","input":"hi"}`, c.more)).OK()
 			all := w.graph.Bodies("POST /threads/{t}/runs/stream")
 			if last := string(all[len(all)-1]); strings.Contains(last, text) != c.want {
-				t.Errorf("%s: %q in what the agent got is %v: %s", c.more, text, !c.want, last)
+				t.Errorf("%s: %q in the agent's request is %v: %s", c.more, text, !c.want, last)
 			}
 		}
 	})
 }
 
-// statuses: without the field one status, with it another.
-func (w *fieldWorld) statuses(without int, more string, with int, prepare func() string) row {
+// statusChanges checks the status of the response without and with the field. If prepare is set, it returns the path of
+// the thread.
+func (w *fixture) statusChanges(without int, more string, with int, prepare func() string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {
 			more   string
@@ -218,46 +217,47 @@ func (w *fieldWorld) statuses(without int, more string, with int, prepare func()
 			if prepare != nil {
 				thread = prepare()
 			}
-			if got := w.launch(t, op, thread, over(`{"assistant_id":"agent","input":"hi"}`, c.more)); got.Status != c.status {
+			if got := w.launch(t, op, thread, merge(`{"assistant_id":"agent","input":"hi"}`, c.more)); got.Status != c.status {
 				t.Errorf("%s: %d, want %d: %s", c.more, got.Status, c.status, got.Body)
 			}
 		}
 	})
 }
 
-func (w *fieldWorld) busyThread() string {
+func (w *fixture) busyThread() string {
 	th := w.Thread()
 	w.Post(th+"/runs", `{"assistant_id":"agent","input":"later","after_seconds":3600}`).OK()
 	return th
 }
 
-func (w *fieldWorld) noThread() string { return "/threads/" + mapping.NewID() }
+func (w *fixture) missingThread() string { return "/threads/" + mapping.NewID() }
 
-// stateHas: the words are in the thread's state after the run.
-func (w *fieldWorld) stateHas(more, text string) row {
+// stateHas checks that the text is in the thread's state after a run with the field, and not after one without it.
+func (w *fixture) stateHas(more, text string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {
 			more string
 			want bool
 		}{{`{"input":"hi"}`, false}, {more, true}} {
-			l := w.launch(t, op, "", over(`{"assistant_id":"agent"}`, c.more))
-			if got := string(w.Get(l.ok2().thread + "/state").OK().Body); strings.Contains(got, text) != c.want {
+			l := w.launch(t, op, "", merge(`{"assistant_id":"agent"}`, c.more))
+			if got := string(w.Get(l.OK().thread + "/state").OK().Body); strings.Contains(got, text) != c.want {
 				t.Errorf("%s: %s", c.more, got)
 			}
 		}
 	})
 }
 
-func (l launched) ok2() launched { l.OK(); return l }
+func (l launched) OK() launched { l.Answer.OK(); return l }
 
-// framesHave: the run's stream, read in the modes it was made with.
-func (w *fieldWorld) framesHave(base, more, text string) row {
+// framesHave checks that the text is in the run's stream only if the field is set. The stream is read in the run's own
+// modes.
+func (w *fixture) framesHave(base, more, text string) row {
 	return w.runRow(func(t *testing.T, op string) {
 		for _, c := range []struct {
 			more string
 			want bool
 		}{{`{}`, false}, {more, true}} {
-			l := w.launch(t, op, "", over(base, c.more)).ok2()
+			l := w.launch(t, op, "", merge(base, c.more)).OK()
 			if got := string(w.Do("GET", l.at+"/stream", "", "Last-Event-ID", "-1").OK().Body); strings.Contains(got, text) != c.want {
 				t.Errorf("%s: %q is %v in %s", c.more, text, !c.want, got)
 			}
@@ -265,18 +265,18 @@ func (w *fieldWorld) framesHave(base, more, text string) row {
 	})
 }
 
-// runHas: the run itself says it.
-func (w *fieldWorld) runHas(more, member, want string) row {
+// runHas checks that a member of the run has the value only if the field is set.
+func (w *fixture) runHas(more, member, want string) row {
 	return w.runRow(func(t *testing.T, op string) {
-		without := w.launch(t, op, "", `{"input":"hi"}`).ok2()
-		l := w.launch(t, op, "", over(`{"input":"hi"}`, more)).ok2()
+		without := w.launch(t, op, "", `{"input":"hi"}`).OK()
+		l := w.launch(t, op, "", merge(`{"input":"hi"}`, more)).OK()
 		if l.run.At(member) != want || without.run.At(member) == want {
 			t.Errorf("%s is %v with and %v without", member, l.run.At(member), without.run.At(member))
 		}
 	})
 }
 
-// proven: tests elsewhere show it, each named by its folder and name.
+// proven takes pairs of a folder and a test in it. These tests cover the field.
 func proven(tests ...string) row {
 	return row{func(t *testing.T, _ string, _ field) {
 		for i := 0; i < len(tests); i += 2 {
@@ -285,16 +285,16 @@ func proven(tests ...string) row {
 	}}
 }
 
-func (w *fieldWorld) runRows() map[string]row {
+func (w *fixture) runRows() map[string]row {
 	thread := mapping.NewID()
 	return map[string]row{
 		"RUN input":              w.stateHas(`{"input":"magic words"}`, "magic words"),
 		"RUN messages":           w.stateHas(`{"messages":[{"role":"user","content":"magic words"}]}`, "magic words"),
-		"RUN command":            w.runRow(w.resumed),
-		"RUN config":             w.toldGraph(`{"config":{"tags":["magic"]}}`, "magic"),
-		"RUN context":            w.toldGraph(`{"context":{"tone":"magic"}}`, "magic"),
-		"RUN interrupt_before":   w.toldGraph(`{"interrupt_before":["magic"]}`, `"interrupt_before":["magic"]`),
-		"RUN interrupt_after":    w.toldGraph(`{"interrupt_after":["magic"]}`, `"interrupt_after":["magic"]`),
+		"RUN command":            w.runRow(w.checkResume),
+		"RUN config":             w.reachesAgent(`{"config":{"tags":["magic"]}}`, "magic"),
+		"RUN context":            w.reachesAgent(`{"context":{"tone":"magic"}}`, "magic"),
+		"RUN interrupt_before":   w.reachesAgent(`{"interrupt_before":["magic"]}`, `"interrupt_before":["magic"]`),
+		"RUN interrupt_after":    w.reachesAgent(`{"interrupt_after":["magic"]}`, `"interrupt_after":["magic"]`),
 		"RUN metadata":           w.runHas(`{"metadata":{"probe":"magic"}}`, "metadata.probe", "magic"),
 		"RUN assistant_id":       w.runHas(`{"assistant_id":"graph"}`, "agent_id", "graph"),
 		"RUN agent_id":           w.runHas(`{"agent_id":"graph"}`, "agent_id", "graph"),
@@ -303,45 +303,42 @@ func (w *fieldWorld) runRows() map[string]row {
 		"RUN stream_subgraphs":   w.framesHave(`{"assistant_id":"graph","input":"hi","stream_mode":["updates"]}`, `{"stream_subgraphs":true}`, "updates|inner:1"),
 		"RUN checkpoint":         w.forks(`{"assistant_id":"agent","input":"hi"}`, `{"checkpoint":{"checkpoint_id":"{first}"}}`),
 		"RUN checkpoint_id":      w.forks(`{"assistant_id":"agent","input":"hi"}`, `{"checkpoint_id":"{first}"}`),
-		"RUN multitask_strategy": w.statuses(200, `{"multitask_strategy":"reject"}`, 409, w.busyThread),
-		"RUN if_not_exists":      w.statuses(404, `{"if_not_exists":"create"}`, 200, w.noThread),
-		"RUN webhook":            w.runRow(w.hooked),
-		"RUN on_completion":      w.runRow(w.kept),
-		"RUN on_disconnect":      proven("cmd/apbridge", "TestRunOfAClientThatLeaves"),
-		"RUN after_seconds":      w.runRow(w.delayed),
+		"RUN multitask_strategy": w.statusChanges(200, `{"multitask_strategy":"reject"}`, 409, w.busyThread),
+		"RUN if_not_exists":      w.statusChanges(404, `{"if_not_exists":"create"}`, 200, w.missingThread),
+		"RUN webhook":            w.runRow(w.checkWebhook),
+		"RUN on_completion":      w.runRow(w.checkCompletion),
+		"RUN on_disconnect":      proven("cmd/apbridge", "TestRunOfAClientThatDisconnects"),
+		"RUN after_seconds":      w.runRow(w.checkDelay),
 		"RUN stream_resumable":   w.hint(`true`, "every stream can be resumed"),
-		"RUN feedback_keys":      w.lost(`["a"]`, "they need a tracing service of LangChain's"),
-		"RUN checkpoint_during":  w.lost(`true`, "every step is durable, whatever is asked"),
-		"RUN durability":         w.lost(`"async"`, "every step is durable, whatever is asked"),
-		"RUN langsmith_tracer":   w.lost(`{"project_name":"p"}`, "it needs a tracing service of LangChain's"),
-		"RUN strict_resume":      proven(there, "TestStrictResume"),
+		"RUN feedback_keys":      w.dropped(`["a"]`, "they need a tracing service of LangChain's"),
+		"RUN checkpoint_during":  w.dropped(`true`, "every step is durable in any case"),
+		"RUN durability":         w.dropped(`"async"`, "every step is durable in any case"),
+		"RUN langsmith_tracer":   w.dropped(`{"project_name":"p"}`, "it needs a tracing service of LangChain's"),
+		"RUN strict_resume":      proven(threadrunTests, "TestStrictResume"),
 	}
 }
 
 // payload checks that the cron's runs are created with the field, which is in the cron's payload.
-func (w *fieldWorld) payload(value string) row {
+func (w *fixture) payload(value string) row {
 	return w.cronHas(value, func(f field, c rig.Answer) bool {
 		got, _ := json.Marshal(c.At("payload." + f.name))
 		return string(got) == value
 	})
 }
 
-func (w *fieldWorld) cronHas(value string, ok func(f field, c rig.Answer) bool) row {
+func (w *fixture) cronHas(value string, ok func(f field, c rig.Answer) bool) row {
 	return row{func(t *testing.T, op string, f field) {
-		if w.send(t, op, w.with(op, f, value)); true {
-			got := w.send(t, op, w.with(op, f, value)).OK()
-			if !ok(f, got) {
-				t.Errorf("with: %s", got.Body)
-			}
+		if got := w.send(t, op, w.withField(op, f, value)).OK(); !ok(f, got) {
+			t.Errorf("with %s: %s", f.name, got.Body)
 		}
-		// A null takes it back, where the cron is there already.
-		if plain := w.send(t, op, over(`{"schedule":"0 0 1 1 *"}`, `{"`+f.name+`":null}`)); plain.Status/100 == 2 && ok(f, plain) && f.name != "schedule" {
-			t.Errorf("without: %s", plain.Body)
+		// For a cron that exists, null removes the value.
+		if got := w.send(t, op, merge(`{"schedule":"0 0 1 1 *"}`, `{"`+f.name+`":null}`)); got.Status/100 == 2 && ok(f, got) && f.name != "schedule" {
+			t.Errorf("without %s: %s", f.name, got.Body)
 		}
 	}}
 }
 
-func (w *fieldWorld) cronRows() map[string]row {
+func (w *fixture) cronRows() map[string]row {
 	member := func(value string, want any) row {
 		return w.cronHas(value, func(f field, c rig.Answer) bool { return c.At(f.name) == want })
 	}
@@ -355,15 +352,15 @@ func (w *fieldWorld) cronRows() map[string]row {
 		"CRON enabled":  w.cronHas(`false`, func(_ field, c rig.Answer) bool { return c.At("enabled") == false && c.At("next_run_date") == nil }),
 		"CRON on_run_completed": {func(t *testing.T, op string, f field) {
 			if strings.Contains(op, "{thread_id}") {
-				if got := w.send(t, op, w.with(op, f, `"delete"`)); got.Status != 422 || !rig.Says(got.Text("message"), f.name) {
+				if got := w.send(t, op, w.withField(op, f, `"delete"`)); got.Status != 422 || !rig.Says(got.Text("message"), f.name) {
 					t.Errorf("%s", got.Body)
 				}
 				return
 			}
 			member(`"keep"`, "keep").check(t, op, f)
 		}},
-		"CRON stream_resumable": w.hint(`true`, "every stream can be resumed"), "CRON checkpoint_during": w.hint(`true`, "every step is durable, whatever is asked"),
-		"CRON durability":                                   w.hint(`"sync"`, "every step is durable, whatever is asked"),
+		"CRON stream_resumable": w.hint(`true`, "every stream can be resumed"), "CRON checkpoint_during": w.hint(`true`, "every step is durable in any case"),
+		"CRON durability":                                   w.hint(`"sync"`, "every step is durable in any case"),
 		"POST /runs/crons assistant_id":                     w.cronHas(`"graph"`, func(_ field, c rig.Answer) bool { return c.At("assistant_id") == mapping.AssistantID("graph") }),
 		"POST /threads/{thread_id}/runs/crons assistant_id": w.cronHas(`"graph"`, func(_ field, c rig.Answer) bool { return c.At("assistant_id") == mapping.AssistantID("graph") }),
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestThreadThatIsNotThere checks that a run on a missing thread is refused unless the request creates the thread.
-func TestThreadThatIsNotThere(t *testing.T) {
+// TestRunOnAMissingThread checks that a run on a missing thread is refused unless the request creates the thread.
+func TestRunOnAMissingThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	const thread = "0190c9a2-0000-7000-8000-0000000000aa"
 	for _, path := range []string{"/threads/" + thread + "/runs", "/threads/" + thread + "/runs/wait", "/threads/" + thread + "/runs/stream"} {
-		for _, said := range []string{``, `"if_not_exists":"reject",`} {
-			if a := b.Post(path, `{"assistant_id":"agent",`+said+rig.SaysHi+`}`); a.Status != http.StatusNotFound {
-				t.Errorf("%s %q: %d %s", path, said, a.Status, a.Body)
+		for _, option := range []string{``, `"if_not_exists":"reject",`} {
+			if a := b.Post(path, `{"assistant_id":"agent",`+option+rig.SaysHi+`}`); a.Status != http.StatusNotFound {
+				t.Errorf("%s %q: %d %s", path, option, a.Status, a.Body)
 			}
 		}
 	}
@@ -26,8 +26,8 @@ func TestThreadThatIsNotThere(t *testing.T) {
 	b.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","if_not_exists":"create",`+rig.SaysMore+`}`).OK()
 }
 
-// TestRunThatIsToStartLater checks that a delayed run is pending and holds its thread.
-func TestRunThatIsToStartLater(t *testing.T) {
+// TestDelayedRunHoldsItsThread checks that a delayed run is pending and holds its thread.
+func TestDelayedRunHoldsItsThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	at := b.Thread()
@@ -42,19 +42,4 @@ func TestRunThatIsToStartLater(t *testing.T) {
 	soon := b.Begin(at, `"after_seconds":0,`)
 	b.Get(soon + "/join").OK()
 	b.Expect(soon, "status", "success")
-}
-
-// TestThreadOfAStatelessRun checks that the thread of a stateless run exists, and that it is kept if requested.
-func TestThreadOfAStatelessRun(t *testing.T) {
-	t.Parallel()
-	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
-	for _, said := range []string{`"on_completion":"keep",`, ``} {
-		made := b.Post("/runs", `{"assistant_id":"agent",`+said+rig.SaysHi+`}`).OK()
-		run, thread := "/runs/"+made.Text("run_id"), "/threads/"+made.Text("thread_id")
-		b.Get(run + "/wait").OK()
-		got := b.Get(thread + "?include=ttl").OK()
-		if kept := got.At("ttl") == nil; kept != (said != "") {
-			t.Errorf("%q: the thread is to go: %s", said, got.Body)
-		}
-	}
 }

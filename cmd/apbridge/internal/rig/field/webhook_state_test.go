@@ -11,12 +11,12 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestWebhookIsExplained checks that the client of a run can see the state of its webhook, but not the token in its
+// TestExplainShowsWebhook checks that the client of a run can see the state of its webhook, but not the token in its
 // URL.
-func TestWebhookIsExplained(t *testing.T) {
+func TestExplainShowsWebhook(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		answer int
+		status int
 		want   string // state, attempts, error
 	}{
 		"delivered": {http.StatusOK, "delivered 1 <nil>"},
@@ -25,7 +25,7 @@ func TestWebhookIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.answer) }))
+			hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) }))
 			t.Cleanup(hook.Close)
 			cfg := rig.ConfigFor(t, rig.AgentsAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL))
 			cfg.Webhooks.AllowPrivateNetworks = true
@@ -38,7 +38,7 @@ func TestWebhookIsExplained(t *testing.T) {
 				return webhookOf(got) == tt.want
 			})
 			if waits := got.At("webhook.next_attempt_at") != nil; waits == (got.At("webhook.done_at") != nil) || strings.Contains(string(got.Body), "canary") {
-				t.Errorf("explained by %s", got.Body)
+				t.Errorf("explanation: %s", got.Body)
 			}
 		})
 	}

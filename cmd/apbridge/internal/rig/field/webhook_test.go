@@ -17,7 +17,7 @@ func legacyBridge(t *testing.T, environ ...string) *rig.Bridge {
 	return rig.Configured(t, "agents:\n  legacy: {url: $LEGACY}", map[string]http.Handler{"legacy": legacyagent.Handler()}, environ...)
 }
 
-func TestWebhookTellsHowARunEnded(t *testing.T) {
+func TestWebhookHasOutcomeOfRun(t *testing.T) {
 	t.Parallel()
 	got := make(chan map[string]any, 1)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -32,10 +32,10 @@ func TestWebhookTellsHowARunEnded(t *testing.T) {
 	select {
 	case m := <-got:
 		if m["status"] != "success" || m["values"] == nil || m["run_id"] == nil || m["run_ended_at"] == nil {
-			t.Errorf("got %v", m)
+			t.Errorf("webhook body: %v", m)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("no webhook came")
+		t.Fatal("no webhook arrived")
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestInspectorShowsAStreamThatWasCut checks that the inspector shows each event of a broken and resumed agent stream
-// once, like those of a complete one, and one more link, where the stream continues. At the beginning there are one or
-// two links, depending on when the agent's ids arrive.
-func TestInspectorShowsAStreamThatWasCut(t *testing.T) {
+// TestInspectorShowsAResumedStream checks that the inspector shows each event of a broken and resumed agent stream
+// once, as for a complete stream, and one more link where the stream continues. At the beginning there are one or two
+// links, depending on when the agent's ids arrive.
+func TestInspectorShowsAResumedStream(t *testing.T) {
 	t.Parallel()
 	shown := func(cut ...int) (kinds []any, first, links int) {
 		play := adaptertest.ChatPlay()

@@ -16,9 +16,9 @@ import (
 // providerKey is a key that agents repeat when they call a model with a wrong key.
 const providerKey = "sk-proj-abcdEFGH0123456789canary"
 
-// TestAFailureNamesNoProviderKeyAnywhere checks that clients of both dialects, the webhook, the inspector with its
-// calls and exports, and the log get the agent's error without the key in it.
-func TestAFailureNamesNoProviderKeyAnywhere(t *testing.T) {
+// TestFailuresHideTheProvidersKey checks that an agent's error is shown without the key in it: to clients of both
+// dialects, in the webhook, in the inspector with its calls and exports, and in the log.
+func TestFailuresHideTheProvidersKey(t *testing.T) {
 	t.Parallel()
 	said := "Incorrect API key provided: " + providerKey
 	play := adaptertest.FailPlay()
@@ -56,7 +56,7 @@ func TestAFailureNamesNoProviderKeyAnywhere(t *testing.T) {
 			select {
 			case seen["webhook"] = <-hooked:
 			case <-time.After(time.Minute):
-				t.Fatal("no webhook came")
+				t.Fatal("no webhook arrived")
 			}
 			run := newestRun(b)
 			seen["stream"] = b.Do("POST", at+"/stream", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"stream_mode":["values","tasks","debug"]}`).String()

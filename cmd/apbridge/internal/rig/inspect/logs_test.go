@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// These are the texts of the bridge's clients, its agents and the people at the inspector, by place.
+// Texts of the bridge's clients, its agents and the inspector's users, by place.
 var unlogged = map[string]string{
 	"credential":   "canary-credential-5ef1",
 	"prompt":       "canary-prompt-0c9d",
@@ -31,7 +31,7 @@ var unlogged = map[string]string{
 	"unknown word": "canary-unknown-2e2e",
 }
 
-// marking adds marks to all responses of an agent. If fails returns true, a step fails with its input as the error.
+// marking adds marks to all responses of an agent. If fails is set, a step fails with its input as the error.
 func marking(agent http.Handler, fails bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", unlogged["header"])
@@ -46,9 +46,9 @@ func marking(agent http.Handler, fails bool) http.Handler {
 	})
 }
 
-// TestNoCallOfAnAgentIsInALog checks that calls to agents are kept for the inspector, without credentials, and appear
-// in no access, debug or audit log. The logs name each action of a page with its key, but not its content.
-func TestNoCallOfAnAgentIsInALog(t *testing.T) {
+// TestLogsContainNoCallsOfAgents checks that calls to agents are kept for the inspector, without credentials, and
+// appear in no access, debug or audit log. The logs name each action of a page with its key, but not its content.
+func TestLogsContainNoCallsOfAgents(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	answering := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + unlogged["answered"] + `"`, Last: true, Repeat: true}}}
@@ -76,7 +76,7 @@ agents:
 		}
 	}
 	gate.Await(t)
-	keepsTheCalls(t, b, runs)
+	checkCalls(t, b, runs)
 	for _, path := range []string{"", "?text=" + unlogged["search"], "?nothing=" + unlogged["unknown word"], "/agents", on["says"], on["asks"], "/runs/" + runs["says"] + "/again", "/runs/" + runs["waits"]} {
 		b.Do("GET", "/inspect"+path, "", append(ann, asBrowser...)...)
 	}
@@ -93,7 +93,7 @@ agents:
 		{"/agents/fails/try", "/agents/{agent}/try", "created", url.Values{"text": {unlogged["message"]}}},
 	}
 	for _, act := range acts {
-		filled(t, b, "/inspect"+act.path, asksFirst(t, b, "/inspect"+act.path, act.in, bob...), bob...).Want(t, 303)
+		submit(t, b, "/inspect"+act.path, confirmation(t, b, "/inspect"+act.path, act.in, bob...), bob...).Want(t, 303)
 	}
 	rig.Eventually(t, "all runs have ended", func() bool {
 		return !rig.Says(b.Do("GET", "/inspect", "", ann...).OK().String(), `"status":"running"`) && !rig.Says(b.Do("GET", "/inspect", "", ann...).String(), `"status":"pending"`)
@@ -110,23 +110,23 @@ agents:
 			t.Errorf("no line in the audit log of %s", act.route)
 		}
 		if !hasLine(log, `"msg":"request"`, `"method":"POST"`, `"status":303`, `"key":"bob"`, `"route":"/inspect`+act.route+`"`) {
-			t.Errorf("no line in the log of access of %s", act.route)
+			t.Errorf("no line in the access log of %s", act.route)
 		}
 	}
 	for what, mark := range unlogged {
 		for name, text := range map[string]string{"bridge's": log, "audit": string(done)} {
 			if line := rig.LineWith(text, mark); line != "" {
-				t.Errorf("the %s log has the %s: %s", name, what, line)
+				t.Errorf("the %s log contains the %s: %s", name, what, line)
 			}
 		}
 	}
 	if !strings.Contains(log, `"level":"debug"`) {
-		t.Errorf("is this the log at level debug?\n%s", log)
+		t.Errorf("the log has no debug lines:\n%s", log)
 	}
 }
 
-// keepsTheCalls checks that the marks are in the calls shown by the inspector, except for credentials.
-func keepsTheCalls(t *testing.T, b *rig.Bridge, runs map[string]string) {
+// checkCalls checks that the calls shown by the inspector contain the marks, but no credentials.
+func checkCalls(t *testing.T, b *rig.Bridge, runs map[string]string) {
 	t.Helper()
 	for agent, want := range map[string]string{"says": unlogged["answered"], "fails": unlogged["failed"], "waits": ""} {
 		at := "/inspect/runs/" + runs[agent]
@@ -135,10 +135,10 @@ func keepsTheCalls(t *testing.T, b *rig.Bridge, runs map[string]string) {
 			kept += b.Do("GET", fmt.Sprintf("%s/calls/%.0f", at, rig.Dig(c, "n")), "", ann...).OK().String()
 		}
 		if !rig.Says(kept, unlogged["prompt"], unlogged["header"], `"Authorization"`, want) {
-			t.Errorf("%s: the calls lack something: %s", agent, kept)
+			t.Errorf("%s: the calls lack a mark: %s", agent, kept)
 		}
 		if agent == "fails" && !rig.Says(kept, "[hidden]") || strings.Contains(kept, unlogged["credential"]) || strings.Contains(kept, unlogged["cookie"]) {
-			t.Errorf("%s: the calls have a credential: %s", agent, kept)
+			t.Errorf("%s: the calls contain a credential: %s", agent, kept)
 		}
 	}
 }

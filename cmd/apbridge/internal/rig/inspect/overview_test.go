@@ -44,8 +44,8 @@ func TestInspectorListsRuns(t *testing.T) {
 	}
 }
 
-// TestInspectorIsForThoseWhoMayLook checks rights on the clients' listener, and the modes.
-func TestInspectorIsForThoseWhoMayLook(t *testing.T) {
+// TestInspectorNeedsARight checks the inspector's modes, and the rights on the clients' listener.
+func TestInspectorNeedsARight(t *testing.T) {
 	t.Parallel()
 	addr := rig.FreeAddress(t)
 	const keys = `
@@ -65,14 +65,14 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	}
 	asked := r.Do("GET", "/inspect", "")
 	if got := asked.Header.Values("Www-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], "Basic ") {
-		t.Errorf("a browser is asked for %v", got)
+		t.Errorf("a browser gets the challenge %v", got)
 	}
 	basic := []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+key("2")))}
 	if got := r.Do("GET", "/inspect", "", basic...); got.Status != 200 || got.Header.Get("Www-Authenticate") != "" {
-		t.Errorf("the key of a browser: %d", got.Status)
+		t.Errorf("the page with a browser's key: %d", got.Status)
 	}
 	if got := r.Do("GET", "/info", "", basic...); got.Status != 401 || got.Header.Get("Www-Authenticate") != "Bearer" {
-		t.Errorf("the key of a browser elsewhere: %d", got.Status)
+		t.Errorf("another route with a browser's key: %d", got.Status)
 	}
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	r.Do("POST", "/inspect/agents/a/try", "text=x", append(form, "X-Api-Key", key("2"))...).Want(t, 403, "run agents")
@@ -85,7 +85,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	}
 }
 
-// TestInspectorFindsRuns checks each filter by itself, and that pages follow each other without a gap, even if the last
+// TestInspectorFindsRuns checks each filter alone, and that pages follow each other without a gap, even if the last
 // run of one was deleted.
 func TestInspectorFindsRuns(t *testing.T) {
 	t.Parallel()
@@ -123,13 +123,13 @@ func TestInspectorFindsRuns(t *testing.T) {
 	r.Do("DELETE", "/threads/"+thread, "").Want(t, 204)
 	made("a", "green", "")
 	if got := r.Get("/inspect?limit=2&before=" + next).OK(); got.Text("runs.0.run_id") != first || got.At("next") != nil {
-		t.Errorf("after a run that has gone: %s", got)
+		t.Errorf("after a deleted run: %s", got)
 	}
 }
 
-// TestInspectorSaysWhyRunsWait checks the question of a waiting run, the reason of a failed one, and the sum of the
+// TestInspectorShowsWhyRunsWait checks the question of a waiting run, the reason of a failed one, and the sum of the
 // tokens reported in a run's messages.
-func TestInspectorSaysWhyRunsWait(t *testing.T) {
+func TestInspectorShowsWhyRunsWait(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", rig.Legacy())
 	r.Wait(`{"messages":[{"role":"user","content":"<script>alert(1)</script>\u202e"}]}`).OK()
@@ -154,9 +154,9 @@ func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	}
 }
 
-// TestInspectorTellsOfChanges checks that a list reports an added run, that a reader that returns gets no known
-// changes, and that the stream ends with the bridge.
-func TestInspectorTellsOfChanges(t *testing.T) {
+// TestInspectorStreamsChanges checks that the list's stream reports an added run, that a reader that reconnects gets no
+// known changes, and that the stream ends with the bridge.
+func TestInspectorStreamsChanges(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	_, first := r.Stream("GET", "/inspect/events", "", 1)
@@ -168,12 +168,12 @@ func TestInspectorTellsOfChanges(t *testing.T) {
 	}()
 	r.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
 	if frames := <-told; len(frames) != 1 || frames[0].Event != "changed" || frames[0].ID == mark {
-		t.Errorf("%v, knowing %s", frames, mark)
+		t.Errorf("%v after the mark %s", frames, mark)
 	}
 }
 
-// TestInspectorShowsAgents checks each agent's dialect, health and unsupported fields, and that a message to one starts
-// a run, but not from another page's form.
+// TestInspectorShowsAgents checks each agent's dialect, health and unsupported fields. A message to an agent starts a
+// run, but not from another site's form.
 func TestInspectorShowsAgents(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", rig.Legacy())
@@ -195,18 +195,18 @@ func TestInspectorShowsAgents(t *testing.T) {
 		r.Post("/assistants", fmt.Sprintf(`{"graph_id":"a","name":"A%d"}`, n)).OK()
 	}
 	if names := rig.Pluck(r.Get("/inspect/agents").OK().List("agents"), "name"); len(names) != 2 {
-		t.Errorf("beside many assistants: %v", names)
+		t.Errorf("with many assistants: %v", names)
 	}
 	r.Do("POST", "/inspect/agents/a/try", "text=", "Content-Type", "application/x-www-form-urlencoded").Want(t, 422)
 	r.Do("POST", "/inspect/agents/nobody/try", "text=x", "Content-Type", "application/x-www-form-urlencoded").Want(t, 404)
 	if runs := r.Get("/inspect").OK().List("runs"); len(runs) != 0 {
-		t.Fatalf("refused forms have made %v", runs)
+		t.Fatalf("refused forms created the runs %v", runs)
 	}
 }
 
-// TestInspectorShowsHowCallsOfAgentsWent checks that keys with the right to metrics see how many calls failed and how
-// long they took, since these include calls for others.
-func TestInspectorShowsHowCallsOfAgentsWent(t *testing.T) {
+// TestInspectorShowsCallStatistics checks that keys with the right to metrics see how many calls failed and how
+// long they took. The statistics include calls for other callers.
+func TestInspectorShowsCallStatistics(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 agents: {a: {url: $A, dialect: taskstep}, fails: {url: $B, dialect: taskstep}}
@@ -242,10 +242,10 @@ func TestInspectorSendsAMessageOnce(t *testing.T) {
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	const path = "/inspect/agents/a/try"
 	in := url.Values{"text": {"hello <you>"}}
-	filled(t, b, path, in).Want(t, 200, "Send this message?", "hello &lt;you&gt;", "The agent &#34;a&#34;")
-	form := asksFirst(t, b, path, in)
+	submit(t, b, path, in).Want(t, 200, "Send this message?", "hello &lt;you&gt;", "The agent &#34;a&#34;")
+	form := confirmation(t, b, path, in)
 	if runs := b.Get("/inspect").OK().List("runs"); len(runs) != 0 {
-		t.Fatalf("before it was said to be sure there are %v", runs)
+		t.Fatalf("before the confirmation there are the runs %v", runs)
 	}
 	places := make(chan string, 4)
 	for range cap(places) {
@@ -258,7 +258,7 @@ func TestInspectorSendsAMessageOnce(t *testing.T) {
 	for range cap(places) {
 		<-places // of concurrent ones, some may be told that the first is in progress
 	}
-	to := filled(t, b, path, form).Want(t, 303).Header.Get("Location")
+	to := submit(t, b, path, form).Want(t, 303).Header.Get("Location")
 	runs := b.Get("/inspect").OK().List("runs")
 	if len(runs) != 1 || to != "../../../inspect/runs/"+fmt.Sprint(rig.Dig(runs[0], "run_id")) {
 		t.Errorf("%d runs, and the page leads to %q", len(runs), to)

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// twoAgents are the agents alpha and beta. alice may use both, bob only beta, carol only the metrics.
+// twoAgents configures the agents alpha and beta. alice may use both, bob only beta, carol only the metrics.
 const twoAgents = `
 default_agent: alpha
 auth:
@@ -26,14 +26,14 @@ agents:
 
 var asBrowser = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
-// show returns a page as a browser gets it.
+// show requests a page like a browser.
 func show(t *testing.T, r *rig.Bridge, path string, headers ...string) rig.Answer {
 	t.Helper()
 	return r.Do("GET", path, "", append(headers, asBrowser...)...).Want(t, 200, "<!doctype html>")
 }
 
-// TestPagesShowWhatAKeyMayUse checks that callers without a key, or with one for another purpose, see no agents.
-func TestPagesShowWhatAKeyMayUse(t *testing.T) {
+// TestPagesShowOnlyTheAgentsOfTheKey checks that callers without a key, or with one for another purpose, see no agents.
+func TestPagesShowOnlyTheAgentsOfTheKey(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, twoAgents, rig.Legacy(), rig.KeyEnviron...)
 	for what, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 				}
 			}
 			if shown := strings.Contains(text, "No agents are shown"); shown != (c.notice != "") || !strings.Contains(text, c.notice) {
-				t.Errorf("%s: %s says that no agents are shown: %v", what, path, shown)
+				t.Errorf("%s: %s has the sentence about hidden agents: %v", what, path, shown)
 			}
 			for _, secret := range []string{rig.KeyA, rig.KeyB, c.key} {
 				if secret != "" && strings.Contains(text, secret) {
@@ -80,12 +80,12 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 	metrics := r.Do("GET", "/metrics", "", "X-Api-Key", "carol-0123456789abcdef").Want(t, 200).String()
 	if !strings.Contains(metrics, `apbridge_auth_failures_total{reason="wrong"} 3`) || strings.Contains(metrics, `apbridge_auth_failures_total{reason="missing"} `) &&
 		!strings.Contains(metrics, `apbridge_auth_failures_total{reason="missing"} 0`) {
-		t.Error("a wrong key on a page is not counted, or a missing one is")
+		t.Error("refused keys on pages: want the wrong one counted and not the missing one")
 	}
 }
 
-// TestPagesAreSent checks the responses for caches, for HEAD and for clients that accept gzip, and the methods.
-func TestPagesAreSent(t *testing.T) {
+// TestPagesAsHTTPResponses checks the responses for caches, for HEAD and for clients that accept gzip, and the methods.
+func TestPagesAsHTTPResponses(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for _, path := range []string{"/", "/docs"} {
@@ -108,7 +108,7 @@ func TestPagesAreSent(t *testing.T) {
 		r.Do("POST", path, "{}").Want(t, 405)
 		for _, bad := range []string{"<script", "<img", "<link rel=\"stylesheet", "onclick", "style=", "https://"} {
 			if strings.Contains(page.String(), bad) {
-				t.Errorf("%s holds %q", path, bad)
+				t.Errorf("%s contains %q", path, bad)
 			}
 		}
 	}
@@ -122,8 +122,8 @@ func TestPagesAreSent(t *testing.T) {
 
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
-// TestPagesLeadSomewhere checks that the target of every link of a page exists, including its fragment.
-func TestPagesLeadSomewhere(t *testing.T) {
+// TestPagesHaveNoBrokenLinks checks that the target of every link of a page exists, including its fragment.
+func TestPagesHaveNoBrokenLinks(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for _, path := range []string{"/", "/docs"} {
@@ -135,7 +135,7 @@ func TestPagesLeadSomewhere(t *testing.T) {
 				r.Do("GET", "/"+strings.TrimPrefix(to, "./"), "").Want(t, 200)
 			}
 			if part != "" && !strings.Contains(text, `id="`+part+`"`) {
-				t.Errorf("%s leads to #%s, which is not there", path, part)
+				t.Errorf("%s links to #%s, which does not exist", path, part)
 			}
 		}
 		if len(links) < 5 {
@@ -144,9 +144,9 @@ func TestPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestPagesKnowWhereTheyAre checks that the URL is the one that the caller used, and that headers of a proxy count if
-// it is trusted and they are valid.
-func TestPagesKnowWhereTheyAre(t *testing.T) {
+// TestPagesShowTheCallersURL checks that pages show the URL that the caller used. Headers of a proxy are used if the
+// proxy is trusted and the headers are valid.
+func TestPagesShowTheCallersURL(t *testing.T) {
 	t.Parallel()
 	const hosts = "hosts: [bridge.test]\n"
 	said := []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "agents.example.org, inner", "X-Forwarded-Prefix", "/bridge/"}
@@ -208,14 +208,14 @@ func TestDocsPage(t *testing.T) {
 	for i, at := 0, -1; i < len(order); i++ {
 		next := strings.Index(text, order[i])
 		if next <= at {
-			t.Errorf("%s is not behind what comes before it", order[i])
+			t.Errorf("%s does not follow the route before it", order[i])
 		}
 		at = next
 	}
 }
 
-// codes returns the snippets of /docs by their ids.
-func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
+// snippets returns the example programs of /docs by their ids.
+func snippets(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, found := range regexp.MustCompile(`(?s)<figure id="([^"]+)">.*?<code>(.*?)</code>`).FindAllStringSubmatch(show(t, r, "/docs", headers...).String(), -1) {
@@ -224,8 +224,8 @@ func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 	return all
 }
 
-// TestAgentThatIsAway checks that a page reports an unavailable agent next to an available one.
-func TestAgentThatIsAway(t *testing.T) {
+// TestPageShowsUnavailableAgent checks that a page shows an unavailable agent next to an available one.
+func TestPageShowsUnavailableAgent(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {here: {url: $A}, gone: {url: 'http://127.0.0.1:9', dialect: taskstep}}", map[string]http.Handler{"a": rig.Legacy()["a"]})
 	text := show(t, r, "/").String()

@@ -20,7 +20,7 @@ import (
 
 const hostileWords = `<script>alert(1)</script>` + "\u202e\x1b[31m"
 
-// hostile is an agent that fails at each step with harmful texts.
+// hostile returns an agent that fails at each step with harmful texts.
 func hostile() http.Handler {
 	works := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func hostile() http.Handler {
 // newestRun returns the first run in the inspector's list.
 func newestRun(b *rig.Bridge) string { return b.Get("/inspect").OK().Text("runs.0.run_id") }
 
-// TestInspectorShowsARun checks the time axis with a column for each dialect, for either kind of agent.
+// TestInspectorShowsARun checks the events of a run with a column for each dialect, for either kind of agent.
 func TestInspectorShowsARun(t *testing.T) {
 	t.Parallel()
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
@@ -60,10 +60,10 @@ func TestInspectorShowsARun(t *testing.T) {
 				return rig.Dig(row, "cells.0.0.name") != nil && strings.HasPrefix(fmt.Sprint(rig.Dig(row, "cells.1.0.name")), "step ") && rig.Dig(row, "kind") == "update"
 			})
 			if !beside {
-				t.Errorf("no step stands beside its update: %s", v)
+				t.Errorf("no step is in the row of its update: %s", v)
 			}
 			for _, row := range v.List("rows") {
-				seesTheSame(t, b, at, row)
+				checkCells(t, b, at, row)
 			}
 			page := b.Do("GET", at, "", asBrowser...).OK()
 			if text := string(page.Body); !rig.Says(text, "Thread and run clients get", "Task and step clients get", "/calls/1", "the end of the run") || strings.Contains(text, `="/`) {
@@ -73,8 +73,8 @@ func TestInspectorShowsARun(t *testing.T) {
 	}
 }
 
-// seesTheSame checks that each cell leads to the bytes as they were sent.
-func seesTheSame(t *testing.T, b *rig.Bridge, at string, row any) {
+// checkCells checks that each cell links to the bytes as they were sent.
+func checkCells(t *testing.T, b *rig.Bridge, at string, row any) {
 	t.Helper()
 	seq, ok := rig.Dig(row, "seq").(float64)
 	if !ok {
@@ -92,9 +92,9 @@ func seesTheSame(t *testing.T, b *rig.Bridge, at string, row any) {
 	}
 }
 
-// TestInspectorShowsWhatAgentsAnswered checks that the response to a failed run is shown inert, without secrets, and
-// cut.
-func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
+// TestInspectorShowsFailedResponses checks that the response that failed a run is shown as text, without secrets, and
+// shortened.
+func TestInspectorShowsFailedResponses(t *testing.T) {
 	t.Parallel()
 	const agent = "\nagents: {a: {url: $A, headers: {X-Secret: 'canary-secret'}}}"
 	for capture, kept := range map[string]bool{"errors": true, "all": true, "off": false} {
@@ -131,7 +131,7 @@ func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
 			}
 			for what, a := range map[string]rig.Answer{"page": page, "call": call, "har": har, "lines": lines, "bytes": b.Get(at + "/calls/" + n + "/received").OK()} {
 				if strings.Contains(string(a.Body), "canary") {
-					t.Errorf("the %s has a secret", what)
+					t.Errorf("the %s contains a secret", what)
 				}
 			}
 		})
@@ -148,7 +148,7 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 		at := "/inspect/runs/" + newestRun(b)
 		v := b.Get(at).OK()
 		if n := len(v.List("calls")); (n > 0) != kept {
-			t.Errorf("%s: %d calls are kept", capture, n)
+			t.Errorf("%s: %d calls were kept", capture, n)
 		}
 		b.Do("DELETE", "/threads/"+v.Text("thread_id"), "").Is(204)
 		for _, path := range []string{at, at + "/calls/1", at + "/log/1", at + "/events", at + "/export/har"} {
@@ -157,8 +157,8 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsNoRunOfAnother checks runs of another tenant and invalid ids.
-func TestInspectorShowsNoRunOfAnother(t *testing.T) {
+// TestInspectorHidesRunsOfOtherTenants checks that runs of another tenant are not found, nor are invalid ids.
+func TestInspectorHidesRunsOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 inspector: {capture: all}
@@ -217,7 +217,7 @@ func dugList(v any, path string) []any {
 	return list
 }
 
-// TestInspectorPreviewsFiles checks that previews are plain text that runs nothing, whatever types the agent declares.
+// TestInspectorPreviewsFiles checks that previews are plain text without scripts, whatever type the agent declares.
 func TestInspectorPreviewsFiles(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -238,8 +238,8 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 	}
 }
 
-// TestInspectorSaysWhyFieldsAreLost checks that every loss of a run has the reason from the loss table.
-func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
+// TestInspectorShowsUnsupportedFields checks that each unsupported field of a run has the reason from the loss table.
+func TestInspectorShowsUnsupportedFields(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"context":{"a":1},"config":{"recursion_limit":7},"durability":"sync"}`)
@@ -254,13 +254,13 @@ func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 		}
 	}
 	if len(losses) == 0 {
-		t.Errorf("nothing was lost: %s", v)
+		t.Errorf("no unsupported field: %s", v)
 	}
 }
 
-// TestExportsHoldNoCredentials covers credentials that a client passes to its agent, and those in the agent's
+// TestExportsContainNoCredentials covers credentials that a client passes to its agent, and credentials in the agent's
 // responses.
-func TestExportsHoldNoCredentials(t *testing.T) {
+func TestExportsContainNoCredentials(t *testing.T) {
 	t.Parallel()
 	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link",` +
 		`"deep":"{\"args\":\"{\\\"private_key\\\":\\\"-----BEGIN\\\\ncanary-pem\\\"}\"}","api\u005fkey":"canary-escaped","access_token":["canary-list",{"a":"canary-object"}],` +

@@ -16,19 +16,19 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// takes has the maximum arguments of a callable of a Python package.
-type takes struct {
+// signature has the arguments that a callable of a Python package accepts.
+type signature struct {
 	places   int // arguments without a name
 	keywords []string
 }
 
-// pythonTakes has the callables of Python packages that programs to copy may use, by the names that they have there.
-// Read from
+// pythonSignatures has the callables of Python packages that the example programs may use, by their names in the programs.
+// Sources:
 //   - langgraph-sdk 0.4.3: _sync/client.py, _sync/runs.py (wait), and
 //   - agent-protocol-client 1.1.0: configuration.py, api_client.py, api/agent_api.py, models/task_request_body.py.
 //
-// Both ran every program as it is copied when this was written.
-var pythonTakes = map[string]takes{
+// Every program ran unchanged with both when this was written.
+var pythonSignatures = map[string]signature{
 	"get_sync_client": {0, []string{"url", "api_key", "headers", "timeout"}},
 	"client.runs.wait": {2, []string{
 		"input", "command", "metadata", "config", "context", "checkpoint", "checkpoint_id", "interrupt_before", "interrupt_after", "webhook", "on_disconnect",
@@ -46,8 +46,8 @@ var pythonTakes = map[string]takes{
 	"asyncio.run": {1, nil}, "json.loads": {1, nil}, "main": {}, "print": {1, nil},
 }
 
-// pythonHas are the members of the results of these that programs may read (models/task.py, models/step.py).
-var pythonHas = []string{"task.task_id", "step.output", "step.is_last", "os.environ"}
+// pythonMembers has the members of their results that the programs may read (models/task.py, models/step.py).
+var pythonMembers = []string{"task.task_id", "step.output", "step.is_last", "os.environ"}
 
 var (
 	pythonText   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
@@ -71,38 +71,38 @@ func checkPython(t *testing.T, program string) {
 		}
 	}
 	if strings.ContainsAny(text, "(){}[]") {
-		t.Errorf("not understood: %s\n%s", text, program)
+		t.Errorf("cannot parse %s\n%s", text, program)
 	}
 	for _, name := range pythonMember.FindAllString(members, -1) {
-		if _, called := pythonTakes[name]; !called && !slices.Contains(pythonHas, name) {
-			t.Errorf("nothing has %s:\n%s", name, program)
+		if _, called := pythonSignatures[name]; !called && !slices.Contains(pythonMembers, name) {
+			t.Errorf("%s is not a known member:\n%s", name, program)
 		}
 	}
 }
 
 func checkPythonCall(t *testing.T, program, name, given string) {
 	t.Helper()
-	may, known := pythonTakes[name]
+	may, known := pythonSignatures[name]
 	if !known {
-		t.Errorf("%s is not known:\n%s", name, program)
+		t.Errorf("%s is not a known callable:\n%s", name, program)
 	}
 	places := 0
 	for one := range strings.SplitSeq(given, ",") {
 		switch named := pythonNamed.FindStringSubmatch(one); {
 		case named != nil && !slices.Contains(may.keywords, named[1]):
-			t.Errorf("%s takes no %s:\n%s", name, named[1], program)
+			t.Errorf("%s has no parameter %s:\n%s", name, named[1], program)
 		case named == nil && strings.TrimSpace(one) != "":
 			places++
 		}
 	}
 	if places > may.places {
-		t.Errorf("%s takes %d arguments without a name, not %d:\n%s", name, may.places, places, program)
+		t.Errorf("%s accepts %d positional arguments, not %d:\n%s", name, may.places, places, program)
 	}
 }
 
-// copied runs a program unchanged. testdata/snippets replaces the Python packages: it sends the requests that they were
-// seen to send, and has the callables of pythonTakes. .e2e/docs.mjs runs JavaScript with the real package.
-func copied(t *testing.T, language, code, key, want string) {
+// runCopied runs a program unchanged. testdata/snippets replaces the Python packages: it has the callables of
+// pythonSignatures and sends the same requests as the packages. .e2e/docs.mjs runs JavaScript with the real package.
+func runCopied(t *testing.T, language, code, key, want string) {
 	t.Helper()
 	program := map[string][]string{"curl": {"sh", "-c"}, "Python": {"python3", "-c"}}[language]
 	if language == "Python" {
@@ -139,9 +139,9 @@ func TestDocsSnippets(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := rig.Configured(t, c.yaml, rig.Legacy(), rig.KeyEnviron...)
-			all := codes(t, r, keyHeader(c.key)...)
+			all := snippets(t, r, keyHeader(c.key)...)
 			for id, language := range map[string]string{"curl": "curl", "curl-v1": "curl", "python": "Python", "python-v1": "Python"} {
-				copied(t, language, all[id], c.key, "hi")
+				runCopied(t, language, all[id], c.key, "hi")
 			}
 		})
 	}
@@ -154,9 +154,9 @@ func keyHeader(key string) []string {
 	return []string{"X-Api-Key", key}
 }
 
-// TestInspectorProgramsMakeTheRunAgain checks that the programs next to Run again repeat the run with the same input,
-// whatever its text, in every language that can be run here.
-func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
+// TestInspectorProgramsRepeatTheRun checks that the programs next to "Run again" repeat the run with the same input,
+// whatever its text, in every language that is installed.
+func TestInspectorProgramsRepeatTheRun(t *testing.T) {
 	t.Parallel()
 	const said = "hi $(id) `id` 'a' \u202eé😀"
 	for what, c := range map[string]struct{ yaml, key string }{
@@ -179,7 +179,7 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 			for _, dialect := range shown.Programs {
 				for _, code := range dialect.Code {
 					tried[code.Language]++
-					copied(t, code.Language, code.Text, c.key, "hi $(id) `id` 'a' ")
+					runCopied(t, code.Language, code.Text, c.key, "hi $(id) `id` 'a' ")
 					listed := r.Do("GET", "/inspect?text="+url.QueryEscape("$(id)"), "", keyHeader(c.key)...).OK()
 					for i := range listed.List("runs") { // a run without a kept thread is listed for 5 s
 						made[listed.Text(fmt.Sprintf("runs.%d.run_id", i))] = true
@@ -187,35 +187,35 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 				}
 			}
 			if tried["curl"] != 3 || tried["Python"] != 2 || tried["JavaScript"] != 1 {
-				t.Errorf("programs %v", tried)
+				t.Errorf("programs: %v", tried)
 			}
 			if made[run] = true; len(made) != 6 {
-				t.Errorf("%d runs", len(made))
+				t.Errorf("%d runs were created", len(made))
 			}
 		})
 	}
 }
 
-// TestProgramsTakeATokenWhereThereAreNoKeys checks that programs send a token like a key to a bridge that only accepts
-// an issuer's tokens.
-func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
+// TestProgramsSendATokenIfThereAreNoKeys checks that programs send a token in the place of a key to a bridge that only
+// accepts an issuer's tokens.
+func TestProgramsSendATokenIfThereAreNoKeys(t *testing.T) {
 	t.Parallel()
 	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)
 	rig.WriteFile(t, jwks, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
 	b := rig.Configured(t, "admin: "+addr+"\nauth: {jwt: [{id: idp, issuer: 'https://idp.example', jwks: "+jwks+", audience: [bridge]}]}"+rig.OneAgent, rig.Legacy())
-	for id, code := range codes(t, b) {
+	for id, code := range snippets(t, b) {
 		if !strings.Contains(code, "APBRIDGE_KEY") {
 			t.Errorf("%s of /docs: %s", id, code)
 		}
 	}
 	b.URL = "http://" + addr // where no key is required
-	form := asksFirst(t, b, "/inspect/agents/a/try", url.Values{"text": {"hi"}})
-	filled(t, b, "/inspect/agents/a/try", form).Want(t, 303)
+	form := confirmation(t, b, "/inspect/agents/a/try", url.Values{"text": {"hi"}})
+	submit(t, b, "/inspect/agents/a/try", form).Want(t, 303)
 	programs := b.Get("/inspect/runs/" + newestRun(b) + "/again").OK()
 	for _, dialect := range programs.List("programs") {
 		for _, code := range dugList(dialect, "code") {
 			if text, _ := rig.Dig(code, "text").(string); !strings.Contains(text, "APBRIDGE_KEY") {
-				t.Errorf("of the inspector: %s", text)
+				t.Errorf("the inspector's program: %s", text)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// filled sends a form like a browser, without following redirects.
-func filled(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) rig.Answer {
+// submit sends a form like a browser, without following redirects.
+func submit(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) rig.Answer {
 	t.Helper()
 	head := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}, headers...)
 	return b.Do("POST", path, in.Encode(), append(head, asBrowser...)...)
@@ -27,46 +27,46 @@ func filled(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// asksFirst returns the form of the confirmation page.
-func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
+// confirmation submits a form and returns the form of the confirmation page.
+func confirmation(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
 	t.Helper()
-	page := filled(t, b, path, in, headers...).Want(t, 200, ">Back</a>")
+	page := submit(t, b, path, in, headers...).Want(t, 200, ">Back</a>")
 	out := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(page.String(), -1) {
 		out.Set(m[1], unescaped.Replace(m[2]))
 	}
 	if out.Get("sure") != "yes" || out.Get("once") == "" {
-		t.Fatalf("no question: %s", page)
+		t.Fatalf("no confirmation page: %s", page)
 	}
 	return out
 }
 
 var unescaped = strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&#43;", "+")
 
-// does confirms an action, and returns the thread to which the page leads.
-func does(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) (thread string) {
+// submitConfirmed submits a form, confirms it, and returns the thread to which the page redirects.
+func submitConfirmed(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) (thread string) {
 	t.Helper()
-	got := filled(t, b, path, asksFirst(t, b, path, in, headers...), headers...).Want(t, 303)
+	got := submit(t, b, path, confirmation(t, b, path, in, headers...), headers...).Want(t, 303)
 	_, thread, _ = strings.Cut(got.Header.Get("Location"), "inspect/threads/")
 	if strings.HasPrefix(got.Header.Get("Location"), "/") || thread == "" {
-		t.Fatalf("it leads to %q", got.Header.Get("Location"))
+		t.Fatalf("redirected to %q", got.Header.Get("Location"))
 	}
 	return thread
 }
 
-// settled returns the page of a thread without active work.
-func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
+// settled waits until a thread has no active run, and returns its page.
+func settled(t *testing.T, b *rig.Bridge, thread string) (page rig.Answer) {
 	t.Helper()
 	rig.Eventually(t, "the run ends", func() bool {
-		told = b.Get("/inspect/threads/" + thread).OK()
-		return told.Text("status") == "idle"
+		page = b.Get("/inspect/threads/" + thread).OK()
+		return page.Text("status") == "idle"
 	})
-	return told
+	return page
 }
 
-// TestAThreadsPageSaysWhatItHasSeen checks that the page's mark is that of its stream as long as nothing changes, so
-// that the page gets changes that happen before it listens.
-func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
+// TestThreadPageHasTheMarkOfItsStream checks that the page and its stream have the same mark as long as nothing
+// changes, so that the page gets changes that happen before it connects.
+func TestThreadPageHasTheMarkOfItsStream(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	at := b.Thread()
@@ -84,11 +84,11 @@ func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	b.On(at, `{"assistant_id":"a",`+rig.SaysHi+`}`).OK()
 	before := shown()
 	if told := told(); told != before {
-		t.Errorf("the page has seen %s, its stream begins with %s", before, told)
+		t.Errorf("the page has the mark %s, its stream begins with %s", before, told)
 	}
 	b.Post(at+"/state", `{"values":{"messages":[{"role":"user","content":"more"}]}}`).OK()
 	if told := told(); told == before || told != shown() {
-		t.Errorf("after a change: %s, as before %s, and the page has seen %s", told, before, shown())
+		t.Errorf("after a change the stream has the mark %s, before it %s, the page has %s", told, before, shown())
 	}
 }
 
@@ -105,7 +105,7 @@ func TestInspectorShowsAThread(t *testing.T) {
 	}
 	line := first.List("tree.0")
 	from, to := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
-	thread := does(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {rig.Dig(line[1], "id").(string)}, "agent": {"a"}, "says": {"other\r\nwords"}})
+	thread := submitConfirmed(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {rig.Dig(line[1], "id").(string)}, "agent": {"a"}, "says": {"other\r\nwords"}})
 	forked := settled(t, b, thread)
 	if len(forked.List("runs")) != 2 || len(forked.List("tree.0.1.branches")) != 1 || !strings.Contains(forked.String(), `"other\nwords"`) {
 		t.Errorf("after a fork: %s", forked)
@@ -130,7 +130,8 @@ func TestInspectorShowsAThread(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsFiles checks that each version has its bytes, which no browser displays.
+// TestInspectorShowsFiles checks that each version has its bytes, and that browsers download them instead of showing
+// them.
 func TestInspectorShowsFiles(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT))
@@ -156,7 +157,7 @@ func TestInspectorShowsFiles(t *testing.T) {
 	}
 }
 
-// answering is a bridge with two people and an open question.
+// answering starts a bridge with two users and an open question.
 func answering(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at, log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "audit.log")
@@ -186,29 +187,29 @@ func TestInspectorAnswers(t *testing.T) {
 	b, agent, at, log := answering(t)
 	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `value="edit"`).Body)
 	if strings.Contains(page, `value="ignore"`) {
-		t.Error("a decision is offered that the question does not allow")
+		t.Error("the page offers a decision that the question does not allow")
 	}
 	path, in := "/inspect"+at+"/answer", url.Values{"question": {asked}, "decision-0": {"approve"}}
 	before := agent.Work()
-	anns, bobs := asksFirst(t, b, path, in, ann...), asksFirst(t, b, path, in, bob...)
+	anns, bobs := confirmation(t, b, path, in, ann...), confirmation(t, b, path, in, bob...)
 	if got := agent.Work(); got != before {
-		t.Errorf("%d calls of the agent before anybody said yes", got-before)
+		t.Errorf("%d calls of the agent before the confirmation", got-before)
 	}
-	filled(t, b, path, in, looks...).Want(t, 403)
-	filled(t, b, path, in, eve...).Want(t, 404)
+	submit(t, b, path, in, looks...).Want(t, 403)
+	submit(t, b, path, in, eve...).Want(t, 404)
 	for _, bad := range []url.Values{{"question": {asked}}, {"question": {asked}, "decision-0": {"ignore"}}, {"question": {asked}, "json": {"{"}}} {
-		filled(t, b, path, bad, ann...).Want(t, 422)
+		submit(t, b, path, bad, ann...).Want(t, 422)
 	}
-	filled(t, b, path, anns, ann...).Want(t, 303)
-	second := filled(t, b, path, anns, ann...).Want(t, 303) // a second click leads to the same page
+	submit(t, b, path, anns, ann...).Want(t, 303)
+	second := submit(t, b, path, anns, ann...).Want(t, 303) // a second click redirects to the same page
 	if !strings.HasSuffix(second.Header.Get("Location"), "inspect"+at) {
-		t.Errorf("a second click leads to %q", second.Header.Get("Location"))
+		t.Errorf("a second click redirects to %q", second.Header.Get("Location"))
 	}
 	anns.Set("json", `"other"`)
-	filled(t, b, path, anns, ann...).Want(t, 409, "answered already", "ann")
-	filled(t, b, path, bobs, bob...).Want(t, 409, "answered already", "ann")
-	filled(t, b, path, in, bob...).Want(t, 409, "answered already", "ann")
-	filled(t, b, path, url.Values{"question": {rig.UnknownQuestion}, "words": {"x"}}, bob...).Want(t, 409, "not open")
+	submit(t, b, path, anns, ann...).Want(t, 409, "answered already", "ann")
+	submit(t, b, path, bobs, bob...).Want(t, 409, "answered already", "ann")
+	submit(t, b, path, in, bob...).Want(t, 409, "answered already", "ann")
+	submit(t, b, path, url.Values{"question": {rig.UnknownQuestion}, "words": {"x"}}, bob...).Want(t, 409, "not open")
 	rig.Eventually(t, "the answer's run ends", func() bool {
 		return b.Do("GET", "/inspect"+at, "", ann...).Text("status") == "idle"
 	})
@@ -221,8 +222,8 @@ func TestInspectorAnswers(t *testing.T) {
 	})
 }
 
-// TestInspectorRunsAgain repeats a run unchanged, with another input, from the same start, and with another agent, and
-// checks the program for it.
+// TestInspectorRunsAgain repeats a run unchanged, with another input, from the same start, and with another agent. It
+// also checks the program for each.
 func TestInspectorRunsAgain(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", rig.Legacy())
@@ -250,17 +251,17 @@ func TestInspectorRunsAgain(t *testing.T) {
 		{url.Values{"where": {"base"}}, true, "a", "two", 4},
 		{url.Values{"where": {"thread"}, "says": {"more"}}, true, "a", "more", 6},
 	} {
-		thread := does(t, b, again, tt.in)
+		thread := submitConfirmed(t, b, again, tt.in)
 		got := settled(t, b, thread)
 		if ("/threads/"+thread == at) != tt.same || got.Text("runs.0.agent") != tt.agent || !strings.Contains(got.String(), `"text":"`+tt.say+`"`) {
 			t.Errorf("%v: %s", tt.in, got)
 		}
 	}
-	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
-	filled(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
-	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before the user is asked to confirm it
-	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "No assistant found")
-	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
+	submit(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
+	submit(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
+	submit(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before the confirmation page
+	submit(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "No assistant found")
+	submit(t, b, "/inspect/runs/"+run+"/cancel", confirmation(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
 		b.Do("POST", again, "sure=yes", append(headers, "Content-Type", "application/x-www-form-urlencoded")...).Want(t, 403)
 	}
@@ -277,7 +278,7 @@ func TestInspectorShowsHostileAgentsInert(t *testing.T) {
 	page := show(t, b, "/inspect"+at).String()
 	for _, bad := range []string{"<script>alert", "\x1b", "\u202e", strings.Repeat("x", 1<<13)} {
 		if strings.Contains(page, bad) {
-			t.Errorf("the page has %.40q", bad)
+			t.Errorf("the page contains %.40q", bad)
 		}
 	}
 	if len(page) > 100_000 || !rig.Says(page, "&lt;script&gt;alert(1)", `\u{1b}[31mred\u{202e}`, "bytes more") {
@@ -285,8 +286,8 @@ func TestInspectorShowsHostileAgentsInert(t *testing.T) {
 	}
 }
 
-// TestInspectorOfWhatIsNotThere checks that unknown ids, and those of another tenant, are not found.
-func TestInspectorOfWhatIsNotThere(t *testing.T) {
+// TestInspectorOfUnknownIDs checks that unknown ids, and those of another tenant, are not found.
+func TestInspectorOfUnknownIDs(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
 	run := b.Do("GET", "/inspect"+at, "", ann...).OK().Text("runs.0.run_id")
@@ -300,12 +301,12 @@ func TestInspectorOfWhatIsNotThere(t *testing.T) {
 	}
 	b.Do("GET", "/inspect"+at+"/checkpoints/"+nobody, "", ann...).Want(t, 404)
 	for _, path := range []string{at + "/answer", at + "/fork", "/runs/" + run + "/cancel", "/runs/" + run + "/again"} {
-		filled(t, b, "/inspect"+path, url.Values{"sure": {"yes"}}, eve...).Want(t, 404)
+		submit(t, b, "/inspect"+path, url.Values{"sure": {"yes"}}, eve...).Want(t, 404)
 	}
 }
 
-// watched yields the events of a page's stream.
-func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
+// watch returns the events of a page's stream.
+func watch(t *testing.T, b *rig.Bridge, path string) <-chan string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+path, nil)
 	if err != nil {
@@ -331,21 +332,21 @@ func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
 	return events
 }
 
-// TestInspectorIsToldThatAThreadIsGone checks that a page's stream reports changes and, as its last event, the
-// deletion: of a thread, and of a run.
-func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
+// TestInspectorStreamReportsDeletion checks that the stream of a thread's or run's page reports changes and, as its
+// last event, the deletion.
+func TestInspectorStreamReportsDeletion(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	at := b.Thread()
-	events := watched(t, b, "/inspect"+at+"/events")
+	events := watch(t, b, "/inspect"+at+"/events")
 	first := <-events
 	b.On(at, `{"assistant_id":"a","input":"hi"}`).OK()
 	if second := <-events; first != "changed" || second != "changed" {
 		t.Errorf("%q, %q", first, second)
 	}
-	run := watched(t, b, "/inspect/runs/"+newestRun(b)+"/events")
+	run := watch(t, b, "/inspect/runs/"+newestRun(b)+"/events")
 	if first := <-run; first != "changed" {
-		t.Errorf("of the run: %q", first)
+		t.Errorf("the run's stream: %q", first)
 	}
 	b.Do("DELETE", at, "").OK()
 	for what, events := range map[string]<-chan string{"thread": events, "run": run} {
@@ -354,7 +355,7 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 			last = event
 		}
 		if last != "gone" {
-			t.Errorf("of the %s the last is %q", what, last)
+			t.Errorf("the last event of the %s is %q", what, last)
 		}
 	}
 }
@@ -367,7 +368,7 @@ func TestInspectorAnswersOnce(t *testing.T) {
 	path, in := "/inspect"+at+"/answer", url.Values{"question": {asked}, "decision-0": {"approve"}}
 	forms := make([]url.Values, 8)
 	for i := range forms {
-		forms[i] = asksFirst(t, b, path, in, ann...)
+		forms[i] = confirmation(t, b, path, in, ann...)
 	}
 	answers := make(chan rig.Answer, len(forms))
 	for _, f := range forms {
@@ -387,13 +388,13 @@ func TestInspectorAnswersOnce(t *testing.T) {
 		}
 	}
 	if taken != 1 {
-		t.Errorf("%d answers were taken", taken)
+		t.Errorf("%d answers were accepted", taken)
 	}
 }
 
-// TestInspectorShowsWhatAgentsWereTold checks the items that an agent received for a run, with their present values. A
-// key without access to their namespace only sees their number.
-func TestInspectorShowsWhatAgentsWereTold(t *testing.T) {
+// TestInspectorShowsReceivedItems checks that the page of a run shows the items that the agent received, with their
+// present values. A key without access to their namespace only sees their number.
+func TestInspectorShowsReceivedItems(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [shared, "users/{user}"]}}}
@@ -418,10 +419,10 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	}
 }
 
-// The items that an agent received are also in the run's calls, which are only shown and exported to keys with access
-// to all of them, even if the run failed before it had a link, or if a later run of the task received none. The names
-// of the items are no more visible than the items.
-func TestCallsShowNoItemsThatAKeyMayNotReach(t *testing.T) {
+// TestCallsHideItemsOutsideTheKeysNamespaces checks calls that contain items of the store. They are only shown and
+// exported to keys with access to all these items. This includes runs that failed before they had a link, and later
+// runs of the task that received no items. The names of the items are hidden like the items.
+func TestCallsHideItemsOutsideTheKeysNamespaces(t *testing.T) {
 	t.Parallel()
 	refusing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -456,31 +457,31 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 			for seq := range 9 {
 				paths = append(paths, page+"/log/"+fmt.Sprint(seq))
 			}
-			told, shown := "", ""
+			all, shown := "", ""
 			for _, path := range paths {
-				told += b.Do("GET", path, "", ann...).String()
+				all += b.Do("GET", path, "", ann...).String()
 				shown += b.Do("GET", path, "", bob...).String()
 			}
-			if user == "u1" && (!rig.Says(told, "canary", "common")) {
-				t.Errorf("%s: what the agent was told is nowhere, so that nothing is shown here", agent)
+			if user == "u1" && (!rig.Says(all, "canary", "common")) {
+				t.Errorf("%s: the items are in no call, so the test proves nothing", agent)
 			}
 			if rig.Says(shown, "canary") || rig.Says(shown, "nickname") {
 				at := max(strings.Index(shown, "canary"), strings.Index(shown, "nickname"))
 				t.Errorf("%s: a key sees items outside of its namespaces: …%s…", agent, shown[max(0, at-300):min(len(shown), at+100)])
 			}
 			if rig.Says(shown, "common") == withheld {
-				t.Errorf("%s for %s: the calls are shown: %v", agent, user, withheld)
+				t.Errorf("%s for %s: the calls are hidden: want %v", agent, user, withheld)
 			}
 			if withheld != rig.Says(shown, "of the key's namespaces") {
-				t.Errorf("%s for %s: it is not said why a body is missing, or is said of one that is there", agent, user)
+				t.Errorf("%s for %s: the reason for a missing body is absent, or present although the body is shown", agent, user)
 			}
 		}
 	}
 }
 
-// TestInspectorActsAreInTheLog checks that every action on the page of a run or a thread is logged with its key, and
+// TestInspectorActionsAreLogged checks that every action on the page of a run or a thread is logged with its key, and
 // that a confirmation page is logged as a read.
-func TestInspectorActsAreInTheLog(t *testing.T) {
+func TestInspectorActionsAreLogged(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -500,10 +501,10 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}]}`, map[string]ht
 		"/inspect/runs/" + run + "/again": {"where": {"new"}}, "/inspect" + at + "/fork": {"checkpoint": {shown.Text("head")}, "agent": {"a"}, "says": {"x"}},
 		"/inspect/runs/" + working + "/cancel": nil,
 	} {
-		filled(t, b, path, asksFirst(t, b, path, in, ann...), ann...).Want(t, 303)
+		submit(t, b, path, confirmation(t, b, path, in, ann...), ann...).Want(t, 303)
 	}
 	for route, operation := range map[string]string{"/inspect/runs/{run_id}/again": "created", "/inspect/threads/{thread_id}/fork": "created", "/inspect/runs/{run_id}/cancel": "cancelled"} {
-		rig.Eventually(t, "the log says what was done at "+route, func() bool {
+		rig.Eventually(t, "the log has the action at "+route, func() bool {
 			text, err := os.ReadFile(log)
 			if err != nil {
 				return false

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// visitor follows everything to which pages link, or which they load or listen to, starting at one page.
+// visitor starts at one page and follows every link, file and stream of the pages it finds.
 type visitor struct {
 	t     *testing.T
 	root  string // of the bridge
@@ -55,7 +55,7 @@ func (w *visitor) visit(at string) {
 			continue // the icon, which is embedded in the page
 		}
 		if !strings.HasPrefix(to, w.root+"/") {
-			w.t.Errorf("%s leads out to %s", at, to)
+			w.t.Errorf("%s links to %s outside of the root", at, to)
 		} else {
 			w.visit(to)
 		}
@@ -71,7 +71,7 @@ func (w *visitor) parsed(link string) *url.URL {
 	return u
 }
 
-// get returns the contents of an address, or only the type of a stream.
+// get returns the content and type of an address, but only the type of a stream.
 func (w *visitor) get(at string) (text, kind string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), "GET", at, nil)
@@ -100,7 +100,7 @@ func (w *visitor) get(at string) (text, kind string) {
 	return string(body), kind
 }
 
-// checkPolicy checks that a page only loads from the bridge, and creates no markup from text.
+// checkPolicy checks that a page may only load from the bridge, and may not create markup from text.
 func checkPolicy(t *testing.T, at, policy string) {
 	t.Helper()
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "nonce") || strings.Contains(policy, "http") || !strings.Contains(policy, "default-src 'none'") {
@@ -111,9 +111,9 @@ func checkPolicy(t *testing.T, at, policy string) {
 	}
 }
 
-// TestInspectorLeadsNowhereElse checks that every link, file, stream and form of every page exists: on the clients'
+// TestInspectorHasNoBrokenLinks checks that every link, file, stream and form of every page exists: on the clients'
 // listener, below a proxy's path and on the admin listener, for runs that ended, failed, ask and are active.
-func TestInspectorLeadsNowhereElse(t *testing.T) {
+func TestInspectorHasNoBrokenLinks(t *testing.T) {
 	t.Parallel()
 	addr := rig.FreeAddress(t)
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -137,14 +137,14 @@ default_agent: a`, map[string]http.Handler{"a": adaptertest.NewStepAgent(adapter
 		w.visit(root + "/inspect")
 		for at := range w.forms {
 			b.URL = root
-			if got := filled(t, b, strings.TrimPrefix(at, root), url.Values{"checkpoint": {"x"}}); got.Status == 405 || rig.Says(got.String(), "route_not_found") {
-				t.Errorf("%s takes no form: %s", at, got)
+			if got := submit(t, b, strings.TrimPrefix(at, root), url.Values{"checkpoint": {"x"}}); got.Status == 405 || rig.Says(got.String(), "route_not_found") {
+				t.Errorf("%s accepts no form: %s", at, got)
 			}
 		}
 		t.Logf("%s: %d addresses, %d forms", root, len(w.went), len(w.forms))
 		for _, part := range []string{"/again", "/cancel", "/answer", "/fork", "/difference", "/checkpoints/", "/files/", "/calls/", "/log/", "/export/har", "/events", "/agents", ".js"} {
 			if !strings.Contains(strings.Join(append(keys(w.went), keys(w.forms)...), "\n"), part) {
-				t.Errorf("%s: no page leads to %s", root, part)
+				t.Errorf("%s: no page links to %s", root, part)
 			}
 		}
 	}
@@ -168,18 +168,18 @@ func TestInspectorCancels(t *testing.T) {
 	defer gate.Open()
 	at := "/inspect/runs/" + newestRun(b)
 	show(t, b, at).Want(t, 200, `action="../../`+at[1:]+`/cancel"`)
-	form := asksFirst(t, b, at+"/cancel", nil)
+	form := confirmation(t, b, at+"/cancel", nil)
 	if got := b.Get(at).OK().Text("status"); got != "running" {
-		t.Errorf("before it was said to be sure: %s", got)
+		t.Errorf("before the confirmation: %s", got)
 	}
-	if to := filled(t, b, at+"/cancel", form).Want(t, 303).Header.Get("Location"); to != "../../.."+at {
-		t.Errorf("it leads to %s", to)
+	if to := submit(t, b, at+"/cancel", form).Want(t, 303).Header.Get("Location"); to != "../../.."+at {
+		t.Errorf("redirected to %s", to)
 	}
 	rig.Eventually(t, "the run ends", func() bool { return !strings.Contains("pending running", b.Get(at).OK().Text("status")) })
 	if page := show(t, b, at).String(); strings.Contains(page, `/cancel"`) {
 		t.Error("a run that has ended can be cancelled")
 	}
-	filled(t, b, at+"/cancel", form).Want(t, 303) // the button was pressed twice
+	submit(t, b, at+"/cancel", form).Want(t, 303) // the button was pressed twice
 }
 
 // TestInspectorSumsTokens sums the tokens of a whole run, whose messages report them in pieces and at the end.
@@ -201,8 +201,8 @@ func TestInspectorSumsTokens(t *testing.T) {
 	show(t, b, at).Want(t, 200, "30 tokens in, 6 out", "10 tokens in, 2 out")
 }
 
-// TestInspectorShowsTokensWhenAsked checks that tokens are among the events only if the address requests them.
-func TestInspectorShowsTokensWhenAsked(t *testing.T) {
+// TestInspectorShowsTokensOnRequest checks that tokens are among the events only if the address requests them.
+func TestInspectorShowsTokensOnRequest(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
 	b.Do("POST", "/runs/stream", `{"assistant_id":"agent","input":{"messages":[]},"stream_mode":["messages-tuple","values"]}`).OK()

@@ -54,7 +54,7 @@ auth:
 	return b.String() + "agents:\n  a: {url: $A, passthrough: true}\n  b: {url: $A}"
 }
 
-// Rights that no route needs by itself, but a path or a part of a request does.
+// Rights that no route needs, but a path or a part of a request does.
 var (
 	forMetrics        = []string{"metrics"}
 	toCancelByReading = []string{"read", "run"}
@@ -63,7 +63,7 @@ var (
 func without(right string) string { return "without-0123456789-" + right }
 func with(rights []string) string { return "with-0123456789-" + strings.Join(rights, "-") }
 
-// guarded is belongings with access to the database.
+// guarded adds access to the database.
 type guarded struct {
 	*belongings
 	database string
@@ -77,7 +77,7 @@ func newGuarded(t *testing.T, needs map[rig.Route][]string) *guarded {
 	return &guarded{e, database}
 }
 
-// dump is all that the database holds.
+// dump returns an export of the database.
 func (e *guarded) dump() string {
 	e.T.Helper()
 	var b bytes.Buffer
@@ -87,11 +87,11 @@ func (e *guarded) dump() string {
 	return b.String()
 }
 
-// TestEveryOperationAsksForTheCaller calls every operation of every dialect and of the inspector without a key, with a
+// TestEveryOperationChecksTheCaller calls every operation of every dialect and of the inspector without a key, with a
 // wrong and an expired key, with a key of another tenant, of another owner and for another agent, and with every right
 // except the one that it needs. It checks that the request is refused and that the database is unchanged. Then it calls
 // the operation with keys that only have the required right.
-func TestEveryOperationAsksForTheCaller(t *testing.T) {
+func TestEveryOperationChecksTheCaller(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)
 	e := newGuarded(t, needs)
@@ -126,15 +126,15 @@ func TestEveryOperationAsksForTheCaller(t *testing.T) {
 	}
 }
 
-// unchanged checks that no row has changed, except that keys that may create their own objects have created those.
+// unchanged checks that no row has changed, except for new objects of keys that may create their own.
 func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
 	t.Helper()
 	after := e.dump()
 	if !makes && before != after {
-		t.Errorf("%s: the database is another:\n%s", by, difference(before, after))
+		t.Errorf("%s: the database has changed:\n%s", by, difference(before, after))
 	}
 	if lost := difference(before, after); strings.Contains(lost, "\n-") {
-		t.Errorf("%s: rows are gone, or others:\n%s", by, lost)
+		t.Errorf("%s: rows were removed or changed:\n%s", by, lost)
 	}
 }
 
@@ -162,15 +162,15 @@ func difference(before, after string) string {
 // isFrame reports whether a line of an export is about the export itself.
 func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
 
-// open are the routes that are there for every caller.
+// open reports whether a route is public.
 func open(m rig.Route) bool { return m.Path == "/ok" || strings.Contains(m.Path, "/.well-known/") }
 
-// isRPC: the right depends on the body (TestPartsOfRequestsNeedRights).
+// isRPC reports whether the right depends on the body (TestPartsOfRequestsNeedRights).
 func isRPC(m rig.Route) bool {
 	return m.Path == "/a2a/{agent}" || strings.HasSuffix(m.Path, "/commands")
 }
 
-// isForbidden: as the dialect of the path says it.
+// isForbidden reports whether a response is a refusal in the form of the path's dialect.
 func isForbidden(m rig.Route, got string) bool {
 	return strings.Contains(got, "forbidden") || strings.HasPrefix(m.Path, "/a2a/") && strings.Contains(got, "PERMISSION_DENIED")
 }
@@ -203,7 +203,7 @@ func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 		}
 	}
 	if len(needs) == 0 && !open(m) && !strings.HasSuffix(m.Path, "/heartbeat") && !isRPC(m) && !isRefused(m) {
-		t.Errorf("%s %s needs no right, and is none of those that tell nothing", m.Method, m.Path)
+		t.Errorf("%s %s needs no right and is not public", m.Method, m.Path)
 	}
 }
 
@@ -282,7 +282,7 @@ func (e *belongings) overSocket(t *testing.T, thread string) {
 		}
 		_, got, err := conn.Read(t.Context())
 		if err != nil || !json.Valid(got) || !strings.Contains(string(got), x.want) || !strings.Contains(string(got), `"id":7`) {
-			t.Errorf("%s is answered %s, %v", x.command, got, err)
+			t.Errorf("response to %s: %s, %v", x.command, got, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestCommandsAreToolCalls(t *testing.T) {
 	check := func(t *testing.T, messages []any) {
 		t.Helper()
 		if diff := cmp.Diff([]any{"hi", "I look.", "a.txt", "Enough.", "One file"}, said(messages)); diff != "" {
-			t.Fatalf("what was said (-want +got):\n%s", diff)
+			t.Fatalf("messages (-want +got):\n%s", diff)
 		}
 		call := rig.Dig(messages[1], "tool_calls.0.id")
 		if call == nil || call != rig.Dig(messages[1], "id") || call != rig.Dig(messages[2], "tool_call_id") || rig.Dig(messages[2], "type") != "tool" {
@@ -44,7 +44,7 @@ func TestCommandsAreToolCalls(t *testing.T) {
 		steps := rig.PullAll(t, b, task, "")
 		check(t, b.Get(rig.ThreadOfTask(task)).OK().At("values.messages").([]any))
 		if got := steps[1].Text("output"); got != "`ls(dir='.')` returned: a.txt\n\nEnough.\n\nNext Command: finish(reason='One file')" {
-			t.Errorf("a harness gets the output %q", got)
+			t.Errorf("a harness receives the output %q", got)
 		}
 	})
 }
@@ -67,10 +67,10 @@ func TestCommandsInALaterPrompt(t *testing.T) {
 	}
 }
 
-// said are the contents of messages.
+// said returns the contents of messages.
 func said(messages []any) []any { return rig.Pluck(messages, "content") }
 
-// TestOneNameOfTheNode checks that the node has the same name, whatever the names of the agent's steps.
+// TestOneNameOfTheNode checks that the node has the same name for any names of the agent's steps.
 func TestOneNameOfTheNode(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, commanding())
@@ -100,9 +100,9 @@ func TestOneNameOfTheNode(t *testing.T) {
 	}
 }
 
-// TestFirstMessageIsSaidAnew checks that a thread's history begins with one empty state, however the first run begins,
+// TestFirstMessageCanBeReplaced checks that a thread's history begins with one empty state for every kind of first run,
 // so that a client can replace the first message.
-func TestFirstMessageIsSaidAnew(t *testing.T) {
+func TestFirstMessageCanBeReplaced(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"words": rig.SaysHi, "words and a file": `"input":{"messages":[{"role":"user","content":"hi"}],"files":{"/a.txt":"x"}}`,
 		"words and a file in the message": `"input":{"messages":[{"role":"user","content":"hi"},{"role":"system","content":[{"type":"file","data":"aGk=","filename":"a.txt"}]}]}`} {
@@ -117,11 +117,11 @@ func TestFirstMessageIsSaidAnew(t *testing.T) {
 				t.Fatalf("the history begins with %v", got)
 			}
 			if got := history[len(history)-2]; rig.Dig(got, "parent_checkpoint.checkpoint_id") != root || rig.Dig(got, "values.messages.0.content") != "hi" {
-				t.Fatalf("on it stands %v", got)
+				t.Fatalf("the second state has %v", got)
 			}
 			again := b.Post(at+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+root+`","input":{"messages":[{"role":"user","content":"other"}]}}`).OK()
 			if got := said(again.List("messages")); got[0] != "other" || len(got) != 5 {
-				t.Errorf("said anew: %v", got)
+				t.Errorf("after the replacement: %v", got)
 			}
 			if n := len(b.Get(at + "/history?limit=20").OK().List("")); n != 2*rig.InputAndSteps+1 {
 				t.Errorf("%d checkpoints, want two turns on one root", n)
@@ -149,7 +149,7 @@ func TestFailureIsAMessage(t *testing.T) {
 	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`)
 	prompts := agent.Creates()
 	if len(prompts) != 2 || !rig.Says(prompts[1], "one") || rig.Says(prompts[1], "Error:") {
-		t.Errorf("the agent is told %q", prompts)
+		t.Errorf("the agent received %q", prompts)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRetriedFailureLeavesNoMessage(t *testing.T) {
 		t.Errorf("the run is %s", run)
 	}
 	if diff := cmp.Diff([]any{"hi", "one", "two"}, said(b.Get(at+"/state").OK().List("values.messages"))); diff != "" {
-		t.Errorf("what was said (-want +got):\n%s", diff)
+		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 	roots := 0
 	for _, s := range b.Get(at + "/history?limit=20").OK().List("") {

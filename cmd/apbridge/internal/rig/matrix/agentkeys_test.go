@@ -42,8 +42,8 @@ func (e *belongings) naming(agent string) *belongings {
 	return &belongings{e.Bridge, ids}
 }
 
-// outOfSight checks that agent a's objects are unchanged, not counted, and not returned for names that a key of agent b
-// happens to know.
+// outOfSight checks that agent a's objects are unchanged, not counted, and not returned for ids that a key of agent b
+// knows.
 func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
@@ -54,7 +54,7 @@ func (e *belongings) outOfSight(t *testing.T) {
 	e.as(rig.KeyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
 	ofA := `{"metadata":{"graph_id":"a"}}`
 	if n := e.as(rig.KeyB, "POST", "/threads/count", ofA).Want(t, 200).String(); strings.TrimSpace(n) != "0" {
-		t.Errorf("B counts %s threads of agent a", n)
+		t.Errorf("B's count has %s threads of agent a", n)
 	}
 	e.as(rig.KeyB, "POST", "/threads", `{"thread_id":"`+thread+`","if_exists":"do_nothing"}`).Want(t, 409, "thread_exists")
 	e.as(rig.KeyB, "POST", "/threads", ofA).Want(t, 404, "agent_not_found")

@@ -35,8 +35,8 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// badThreads are requests that are well-formed, but cannot be fulfilled, and bodies that are refused before they are
-// read. TestBadInputOnEveryThreadRunRoute has malformed bodies and wrong types, TestStoreRefusesBadInput bad items, and
+// badThreads returns well-formed requests that cannot be fulfilled, and bodies that are refused before they are read.
+// TestBadInputOnEveryThreadRunRoute has malformed bodies and wrong types, TestStoreRefusesBadInput bad items, and
 // TestBusyAndRunningByFlavour runs on a busy thread.
 func badThreads() []bad {
 	run := func(name, field string, status int, code string) bad {
@@ -100,7 +100,7 @@ func TestMatrixBadInput(t *testing.T) {
 		t.Errorf("something was written (-before +after):\n%s", diff)
 	}
 	if c := agent.Counts(); c.Creates != 1 || len(agent.Inputs()) != 0 {
-		t.Errorf("the agent was asked: %+v", c)
+		t.Errorf("the agent was called: %+v", c)
 	}
 	g.Open()
 }
@@ -108,17 +108,17 @@ func TestMatrixBadInput(t *testing.T) {
 func checkRefused(t *testing.T, x bad, res rig.Answer) {
 	t.Helper()
 	if res.Status != x.status {
-		t.Fatalf("answered %d, want %d: %.300s", res.Status, x.status, res.Body)
+		t.Fatalf("got %d, want %d: %.300s", res.Status, x.status, res.Body)
 	}
 	message := res.Text("message")
 	if len(message) < 10 || rig.Says(message, "panic") || rig.Says(message, "interface") || rig.Says(message, "unmarshal") {
-		t.Errorf("message %q", message)
+		t.Errorf("the message is %q", message)
 	}
 	if x.code != "" && res.At("code") != x.code {
-		t.Errorf("code %v, want %s: %s", res.At("code"), x.code, message)
+		t.Errorf("the code is %v, want %s: %s", res.At("code"), x.code, message)
 	}
 	if _, detail := res.At("").(map[string]any)["detail"]; !detail || res.At("code") == nil {
-		t.Errorf("not in the dialect's form: %s", res.Body)
+		t.Errorf("the error is not in the dialect's form: %s", res.Body)
 	}
 }
 

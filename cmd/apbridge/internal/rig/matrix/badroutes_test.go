@@ -28,7 +28,8 @@ func ours(m rig.Route) (invalid int, ok bool) {
 }
 
 // TestBadInputOnEveryRoute sends every applicable kind of invalid request to every route of v1 and v2, under every
-// prefix, for agents of both kinds. Each is refused as stated. Afterwards nothing was written and no agent was called.
+// prefix, for agents of both kinds. Each is refused with the expected status. Nothing is written and no agent is
+// called.
 func TestBadInputOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]adaptertest.Peer{
@@ -48,16 +49,16 @@ func TestBadInputOnEveryRoute(t *testing.T) {
 				}
 			}
 			if asked < 1000 {
-				t.Errorf("only %d requests were made", asked)
+				t.Errorf("only %d requests were sent", asked)
 			}
 			if diff := cmp.Diff(before, snapshot(b, ids)); diff != "" || agent.Work() != work {
-				t.Errorf("the agent did %d steps more, and something was written (-before +after):\n%s", agent.Work()-work, diff)
+				t.Errorf("%d steps of the agent, want 0; data (-before +after):\n%s", agent.Work()-work, diff)
 			}
 		})
 	}
 }
 
-// lived creates a topic with a task that has ended, and one that has not begun.
+// lived creates a topic with one task that has ended and one that has not begun.
 func lived(b *rig.Bridge) map[string]string {
 	b.T.Helper()
 	topic := b.Post("/ap/v2/topics", `{"name":"x"}`).Is(201).Text("topic_id")
@@ -102,7 +103,7 @@ func refuses(b *rig.Bridge, m rig.Route, ids map[string]string, invalid int) int
 		what := fmt.Sprintf("%s %s, %s", m.Method, m.Path, w.what)
 		res := insist(b, w)
 		if res.Status != w.status {
-			b.T.Errorf("%s: answered %d, want %d: %.300s", what, res.Status, w.status, res.Body)
+			b.T.Errorf("%s: got %d, want %d: %.300s", what, res.Status, w.status, res.Body)
 			continue
 		}
 		checkWording(b, what, res)
@@ -110,8 +111,8 @@ func refuses(b *rig.Bridge, m rig.Route, ids map[string]string, invalid int) int
 	return len(list)
 }
 
-// insist repeats a request whose body the bridge stops reading: a client that continues to write for half a second may
-// find the connection closed before it has read the response.
+// insist repeats a request whose body the bridge stops reading. A client that writes for half a second longer may find
+// the connection closed before it has read the response.
 func insist(b *rig.Bridge, w wrong) rig.Answer {
 	b.T.Helper()
 	for try := 1; ; try++ {
@@ -128,13 +129,13 @@ func insist(b *rig.Bridge, w wrong) rig.Answer {
 func checkWording(b *rig.Bridge, what string, res rig.Answer) {
 	b.T.Helper()
 	if !rig.IsJSON(res.Header) {
-		b.T.Errorf("%s: answered %s", what, res.Header.Get("Content-Type"))
+		b.T.Errorf("%s: the content type is %s", what, res.Header.Get("Content-Type"))
 		return
 	}
 	body, _ := res.At("").(map[string]any)
 	message, _ := body["message"].(string)
 	if len(message) < 10 || rig.Says(message, "panic") || rig.Says(message, "unmarshal") || rig.Says(message, "interface") {
-		b.T.Errorf("%s: message %q", what, message)
+		b.T.Errorf("%s: the message is %q", what, message)
 	}
 	code := mapping.CodeInvalid
 	if strings.Contains(what, ", cursor ") {
@@ -149,7 +150,7 @@ func checkWording(b *rig.Bridge, what string, res rig.Answer) {
 	}
 }
 
-// valid is a request that the route would accept.
+// valid returns a request that the route would accept.
 func valid(m rig.Route) (body string, headers []string) {
 	switch {
 	case m.Method == http.MethodGet || is(m, "cancel"):
@@ -162,7 +163,7 @@ func valid(m rig.Route) (body string, headers []string) {
 
 func is(m rig.Route, last string) bool { return strings.HasSuffix(m.Path, "/"+last) }
 
-// wrongIDs replaces each id of the path by an unknown one.
+// wrongIDs returns requests in which one id of the path is unknown.
 func wrongIDs(m rig.Route, ids map[string]string) (list []wrong) {
 	body, headers := valid(m)
 	for name := range ids {
@@ -189,7 +190,7 @@ func wrongMethods(m rig.Route, path string) (list []wrong) {
 	return list
 }
 
-// wrongBodies are for routes that accept JSON.
+// wrongBodies returns requests for routes that accept JSON.
 func wrongBodies(m rig.Route, path string, invalid int) (list []wrong) {
 	if m.Method != http.MethodPost || is(m, "artifacts") || is(m, "cancel") {
 		return nil
@@ -231,7 +232,7 @@ func wrongBodies(m rig.Route, path string, invalid int) (list []wrong) {
 	)
 }
 
-// wrongForms are for uploads.
+// wrongForms returns requests for uploads.
 func wrongForms(m rig.Route, path string, invalid int) (list []wrong) {
 	if m.Method != http.MethodPost || !is(m, "artifacts") {
 		return nil
@@ -269,7 +270,7 @@ func wrongForms(m rig.Route, path string, invalid int) (list []wrong) {
 	)
 }
 
-// wrongQueries are for lists and streams.
+// wrongQueries returns requests for lists and streams.
 func wrongQueries(m rig.Route, path string, invalid int) (list []wrong) {
 	lists := slices.ContainsFunc([]string{"tasks", "steps", "artifacts", "topics", "interactions"}, func(last string) bool { return is(m, last) })
 	if m.Method != http.MethodGet || !lists {

@@ -97,14 +97,14 @@ func TestStoreRefusesBadInput(t *testing.T) {
 		}
 		all := b.Do("POST", "/store/items/search", `{}`).Want(t, 200)
 		if items := all.List("items"); len(items) != 1 || !strings.Contains(all.String(), `"value":{"age":3}`) {
-			t.Errorf("after all that there is %.300s", all)
+			t.Errorf("after the refusals the store has %.300s", all)
 		}
 	}
 }
 
-// Names and queries are used literally: characters with a meaning in SQL, in patterns or in a search syntax have none
-// here.
-func TestStoreTakesSignsAsTheyAre(t *testing.T) {
+// Names and queries are used literally. Characters that have a meaning in SQL, patterns or a search syntax have none in
+// them.
+func TestStoreTakesCharactersLiterally(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	odd := []string{"%", "_", "a%", "a_", "ab", "a", "a/b", `a"b`, "a'b", "a\\\\b", "*a", "x'); DROP TABLE items; --", "é", "$1", "a{b}"}
@@ -125,7 +125,7 @@ func TestStoreTakesSignsAsTheyAre(t *testing.T) {
 		b.Do("POST", "/store/items/search", fmt.Sprintf(`{"query":%q}`, query)).Want(t, 200, `"items":[`)
 	}
 	if got := b.Do("POST", "/store/items/search", `{"limit":100}`).Want(t, 200); len(got.List("items")) != len(odd) {
-		t.Errorf("there is %s", got)
+		t.Errorf("the store has %s", got)
 	}
 	for _, pattern := range []string{`{"prefix":["*","x"]}`, `{"suffix":["*"]}`, `{"prefix":["*"],"suffix":["x"]}`} {
 		if got := b.Do("POST", "/store/namespaces", pattern).Want(t, 200); strings.Count(got.String(), `"x"`) != len(odd) {

@@ -39,12 +39,12 @@ func TestBenchmark(t *testing.T) {
 			able := rig.InFront(t, x.agent(solved), x.change)
 			report := play(t, able.URL)
 			if diff := cmp.Diff(verdictsOfAble(), verdicts(report)); diff != "" {
-				t.Errorf("an able agent (-want +got):\n%s", diff)
+				t.Errorf("verdicts of an able agent (-want +got):\n%s", diff)
 			}
 			checkSeen(t, able, report)
 			unable := rig.InFront(t, x.agent(careless), x.change)
 			if diff := cmp.Diff(verdictsOfCareless(), verdicts(play(t, unable.URL))); diff != "" {
-				t.Errorf("a careless agent (-want +got):\n%s", diff)
+				t.Errorf("verdicts of a careless agent (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -56,12 +56,12 @@ func TestBenchmarkDirect(t *testing.T) {
 	able := httptest.NewServer(stepSolver(adaptertest.Plain)(solved))
 	t.Cleanup(able.Close)
 	if diff := cmp.Diff(verdictsOfAble(), verdicts(play(t, able.URL))); diff != "" {
-		t.Errorf("an able agent (-want +got):\n%s", diff)
+		t.Errorf("verdicts of an able agent (-want +got):\n%s", diff)
 	}
 	unable := httptest.NewServer(stepSolver(adaptertest.Plain)(careless))
 	t.Cleanup(unable.Close)
 	if diff := cmp.Diff(verdictsOfCareless(), verdicts(play(t, unable.URL))); diff != "" {
-		t.Errorf("a careless agent (-want +got):\n%s", diff)
+		t.Errorf("verdicts of a careless agent (-want +got):\n%s", diff)
 	}
 }
 
@@ -121,7 +121,7 @@ func checkSeen(t *testing.T, b *rig.Bridge, r report.Report) {
 		}
 		steps := b.Get("/ap/v1/agent/tasks/" + a.TaskID + "/steps").OK()
 		if got := len(steps.List("steps")); got != a.Steps || a.Steps == 0 {
-			t.Errorf("%s: %d steps are listed, %d were asked for", each.Challenge.Name, got, a.Steps)
+			t.Errorf("%s: %d steps are listed, %d were requested", each.Challenge.Name, got, a.Steps)
 		}
 	}
 }

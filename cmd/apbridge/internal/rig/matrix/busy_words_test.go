@@ -11,9 +11,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestBusyThreadIsToldInTheClientsWords checks that a refusal names the field that its client has for it, or none if
+// TestBusyThreadErrorNamesTheClientsField checks that a refusal names the field as its client knows it, or no field if
 // the client has none.
-func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
+func TestBusyThreadErrorNamesTheClientsField(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
 	agents := map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, g).URL, rig.Free, func(a *config.Agent) { a.Multitask = "reject" })}
@@ -31,7 +31,7 @@ func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
 			busy + ", cancel it, or send multitask_strategy enqueue, interrupt or rollback."},
 		{"tasks and steps", b.Post(ofTopic, "").Is(http.StatusConflict).Text("message"),
 			"The task has to wait for " + holder + "Try again later, cancel that run, or send additional_input.multitask_strategy enqueue, interrupt or rollback."},
-		{"the toy", toySaid(t, b.Do("POST", "/toy/say", "hi", "Toy-Talk", topic).Is(http.StatusConflict)), busy + " or cancel it."},
+		{"the toy", toyError(t, b.Do("POST", "/toy/say", "hi", "Toy-Talk", topic).Is(http.StatusConflict)), busy + " or cancel it."},
 	} {
 		if c.said != c.want {
 			t.Errorf("a client of %s reads\n%s\nwant\n%s", c.client, c.said, c.want)
@@ -40,8 +40,8 @@ func TestBusyThreadIsToldInTheClientsWords(t *testing.T) {
 	g.Open()
 }
 
-// toySaid returns the error in a line of the toy.
-func toySaid(t *testing.T, a rig.Answer) (text string) {
+// toyError returns the error in a line of the toy dialect.
+func toyError(t *testing.T, a rig.Answer) (text string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(a.String(), "! ")), &text); err != nil {
 		t.Fatalf("%s: %v", a, err)

@@ -25,8 +25,8 @@ var flavours = []flavour{
 
 func (f flavour) langGraph() bool { return f.name == "langgraph" }
 
-// conflict is a subject, with a method and path if it is about one route, on which the Agent Protocol and LangGraph
-// differ, and a check of the responses for each.
+// conflict is a difference between the Agent Protocol and LangGraph, with a check of the responses for each. If it
+// concerns one route, its name contains the method and path.
 type conflict struct {
 	name  string
 	check func(t *testing.T, b *rig.Bridge, f flavour)
@@ -65,7 +65,7 @@ func runConflicts() []conflict {
 	}
 }
 
-// checkWaitShape expects {run, values, messages}, or the bare values.
+// checkWaitShape checks that the response is {run, values, messages} or the bare values.
 func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
 	got := b.Post("/runs/wait", `{`+f.agent+rig.SaysHi+`}`).OK()
 	members := keysOf(t, got.At(""))
@@ -76,14 +76,14 @@ func checkWaitShape(t *testing.T, b *rig.Bridge, f flavour) {
 		return
 	}
 	if members != "messages run values" || got.At("run.status") != "success" || got.At("run.agent_id") != "agent" {
-		t.Errorf("answer: %s with %v", members, got.At("run"))
+		t.Errorf("the response has %s with %v", members, got.At("run"))
 	}
 	if got.At("messages.0.role") != "user" || got.At("messages.1.role") != "assistant" || got.At("values.messages.0.type") != "human" {
 		t.Errorf("messages: %s", got.Body)
 	}
 }
 
-// checkRunShape expects the union of both, pending in either.
+// checkRunShape checks that a run has the members of both flavours.
 func checkRunShape(t *testing.T, b *rig.Bridge, f flavour) {
 	got := b.Post("/runs", `{`+f.agent+`"after_seconds":600,`+rig.SaysHi+`}`).OK()
 	strategy := "reject"
@@ -101,14 +101,14 @@ func checkRunShape(t *testing.T, b *rig.Bridge, f flavour) {
 		}
 	}
 	if said := got.At("input.messages.0.content"); !f.langGraph() && said != "hi" {
-		t.Errorf("an Agent Protocol run tells its input: %s", got.Body)
+		t.Errorf("an Agent Protocol run shows its input: %s", got.Body)
 	}
 	if got.Header.Get("Content-Location") != "/runs/"+got.Text("run_id") {
 		t.Errorf("Content-Location %q", got.Header.Get("Content-Location"))
 	}
 }
 
-// checkModesByFlavour expects that the Agent Protocol has four modes.
+// checkModesByFlavour checks that the Agent Protocol has only four modes.
 func checkModesByFlavour(t *testing.T, b *rig.Bridge, f flavour) {
 	for _, mode := range everyMode {
 		want := 200
@@ -123,7 +123,7 @@ func checkModesByFlavour(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkJoinWithoutThread expects only future events without Last-Event-ID.
+// checkJoinWithoutThread checks that a stream without Last-Event-ID has only future events.
 func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
 	run := "/runs/" + b.Post("/runs", `{`+f.agent+`"on_completion":"keep",`+rig.SaysHi+`}`).OK().Text("run_id")
 	b.Get(run + "/join").OK()
@@ -136,7 +136,7 @@ func checkJoinWithoutThread(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkProtocolRoutes expects that routes that LangGraph lacks also work for its runs.
+// checkProtocolRoutes checks that routes that LangGraph lacks also work for its runs.
 func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	mark := mapping.NewID()
 	made := b.Post("/runs", `{`+f.agent+`"on_completion":"keep","metadata":{"mark":"`+mark+`"},`+rig.SaysHi+`}`).OK()
@@ -154,8 +154,8 @@ func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	b.Get(run).Is(http.StatusNotFound)
 }
 
-// checkThreadRuns expects that the assistant is optional and the shape is LangGraph's, except for the wait, which has a
-// status at the top as in the README.
+// checkThreadRuns checks that the assistant is optional and the responses have LangGraph's form. The response to wait
+// also has a status at the top level, as in the Agent Protocol's README.
 func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	run := at + "/runs/" + b.Post(at+"/runs", `{`+f.agent+rig.SaysHi+`}`).OK().Text("run_id")
@@ -168,8 +168,8 @@ func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkCancelStatus expects 202 below a thread, or 204 if the request waited, and 204 on the Agent Protocol's path.
-// wait=0 means false.
+// checkCancelStatus checks that the status is 202 below a thread, or 204 if the request waited, and 204 on the Agent
+// Protocol's path. wait=0 means false.
 func checkCancelStatus(t *testing.T, b *rig.Bridge, f flavour) {
 	for query, want := range map[string]int{"": 202, "?wait=0": 202, "?wait=false": 202, "?wait=1": 204, "?wait=true": 204} {
 		made := b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).OK()
@@ -192,7 +192,7 @@ func checkValidation(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// keysOf returns an object's members, sorted by name.
+// keysOf returns an object's keys, sorted.
 func keysOf(t *testing.T, v any) string {
 	t.Helper()
 	object, _ := v.(map[string]any)
@@ -250,8 +250,8 @@ func TestBusyAndRunningByFlavour(t *testing.T) {
 	b.Expect("/runs/"+id, "status", "success")
 }
 
-// TestFailureAndQuestionByFlavour expects only __error__ or __interrupt__ for LangGraph's clients, and a run with its
-// error, or with interrupts, for others.
+// TestFailureAndQuestionByFlavour checks that LangGraph's clients get only __error__ or __interrupt__, and others a run
+// with its error or interrupts.
 func TestFailureAndQuestionByFlavour(t *testing.T) {
 	t.Parallel()
 	for _, f := range flavours {

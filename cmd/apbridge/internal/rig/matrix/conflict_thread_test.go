@@ -59,7 +59,7 @@ func checkPatchUnion(t *testing.T, b *rig.Bridge, _ flavour) {
 	from := `"checkpoint":{"checkpoint_id":"` + first + `"}`
 	got = b.Do("PATCH", at, `{"metadata":{"b":1},`+from+`}`).OK()
 	if got.At("values.colour") != "red" {
-		t.Errorf("a checkpoint says nothing beside metadata alone: %s", got.Body)
+		t.Errorf("a checkpoint with only metadata: %s", got.Body)
 	}
 	got = b.Do("PATCH", at, `{"values":{"size":1},`+from+`}`).OK()
 	if got.At("values.colour") != "blue" || got.At("values.size") != 1.0 {

@@ -56,7 +56,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		// A route that is known but always refused is not documented.
 		filled, _ := m.Fill(map[string]string{"thread_id": "t", "cron_id": "c", "assistant_id": "a", "run_id": "r"})
 		if got := r.Do(m.Method, filled, "{}"); got.Status != 404 || !strings.Contains(got.String(), mapping.CodeNotSupported) {
-			t.Errorf("%s %s is served and not described in %s.json", m.Method, m.Path, name)
+			t.Errorf("%s %s is served but not described in %s.json", m.Method, m.Path, name)
 		}
 	}
 	ids := map[string]bool{}
@@ -64,10 +64,10 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 		for path, operations := range s.Paths {
 			for method, o := range operations {
 				if !served[name+" "+method+" "+path] {
-					t.Errorf("%s %s is described in %s.json and not served", method, path, name)
+					t.Errorf("%s %s is described in %s.json but not served", method, path, name)
 				}
 				if ids[name+o.OperationID] || o.OperationID == "" {
-					t.Errorf("%s %s of %s.json has no name of its own: %q", method, path, name, o.OperationID)
+					t.Errorf("%s %s of %s.json has no unique operationId: %q", method, path, name, o.OperationID)
 				}
 				ids[name+o.OperationID] = true
 				for part := range strings.SplitSeq(path, "/") {
@@ -82,8 +82,8 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed calls every route once and compares the response with the document.
-func TestAnswersAreAsDescribed(t *testing.T) {
+// TestResponsesMatchTheDocuments calls every route once and compares the response with the document.
+func TestResponsesMatchTheDocuments(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
 	compiler := jsonschema.NewCompiler()
@@ -109,7 +109,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		target, a := e.fill(t, m)
 		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
-			continue // see TestTheWayThroughIsNoWayAround
+			continue // see TestPassthroughNeedsAdminRight
 		}
 		checked++
 		status := strconv.Itoa(got.Status)
@@ -142,20 +142,20 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}
 	}
 	if checked < 70 {
-		t.Errorf("only %d answers were checked", checked)
+		t.Errorf("only %d responses were checked", checked)
 	}
 }
 
-// TestRefusalsOfTheDoorAreDescribed checks that the document of each operation except the probe has the refusals for an
+// TestDocumentsDescribeRefusals checks that the document of each operation except the probe has the refusals for an
 // invalid key, a missing right and an exceeded limit.
-func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
+func TestDocumentsDescribeRefusals(t *testing.T) {
 	t.Parallel()
 	for name, s := range specs(t) {
 		for path, operations := range s.Paths {
 			for method, op := range operations {
 				for _, status := range []string{"401", "403", "429"} {
 					if _, said := op.Responses[status]; said == (path == "/ok") {
-						t.Errorf("%s: %s %s says of %s: %v", name, method, path, status, said)
+						t.Errorf("%s: the description of %s %s has for %s: %v", name, method, path, status, said)
 					}
 				}
 			}
@@ -168,7 +168,7 @@ func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
 	if same := r.Do("GET", "/openapi.json", "").Want(t, 200).String(); same != r.Do("GET", "/openapi/threadrun.json", "").Want(t, 200).String() {
-		t.Error("/openapi.json is another document than that of threads and runs")
+		t.Error("/openapi.json is not the document of threads and runs")
 	}
 	for _, d := range bridge.Dialects().Documents() {
 		at := d.Path()
@@ -180,8 +180,8 @@ func TestOpenAPIDocuments(t *testing.T) {
 	}
 }
 
-// TestExamplesAreTaken checks that the bridge accepts the example bodies of the documents.
-func TestExamplesAreTaken(t *testing.T) {
+// TestDocumentedExamplesAreAccepted checks that the bridge accepts the example bodies of the documents.
+func TestDocumentedExamplesAreAccepted(t *testing.T) {
 	t.Parallel()
 	all, taken := specs(t), 0
 	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))
@@ -193,7 +193,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			continue
 		}
 		if example.Example == nil {
-			t.Errorf("%s %s of %s.json shows no example of its body", m.Method, path, name)
+			t.Errorf("%s %s of %s.json has no example of its body", m.Method, path, name)
 			continue
 		}
 		if strings.HasSuffix(m.Path, ":cancel") {
@@ -208,6 +208,6 @@ func TestExamplesAreTaken(t *testing.T) {
 		taken++
 	}
 	if taken < 35 {
-		t.Errorf("only %d examples were tried", taken)
+		t.Errorf("only %d examples were accepted", taken)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// commands each start a run on a thread whose agent has asked a question. {question} and {head} are the question and
-// the newest checkpoint.
+// commands has commands that start a run on a thread whose agent has asked a question. {question} is the question's id
+// and {head} that of the newest checkpoint.
 var commands = map[string]struct{ body, other string }{
 	"run.start, which answers": {`"assistant_id":"agent",` + rig.SaysHi, `"assistant_id":"agent","input":"no"`},
 	"input.respond":            {`"interrupt_id":"{question}","response":"this"`, `"interrupt_id":"{question}","response":"that"`},
@@ -46,11 +46,11 @@ func TestIdempotencyKeysOfCommands(t *testing.T) {
 			all.Wait()
 			for _, a := range append(answers, send("2", c.body)) {
 				if a.OK().Text("type") != "success" || method != "input.respond" && a.Text("result.run_id") != answers[0].Text("result.run_id") {
-					t.Errorf("%s, and %s", a.Body, answers[0].Body)
+					t.Errorf("first response %s, second %s", a.Body, answers[0].Body)
 				}
 			}
 			if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {
-				t.Errorf("there are %d runs, want the one that asked and another", n)
+				t.Errorf("%d runs, want the interrupted one and another", n)
 			}
 			if a := send("3", c.other); a.Text("type") != "error" || !strings.Contains(string(a.Body), "Idempotency-Key") {
 				t.Errorf("another command: %s", a.Body)

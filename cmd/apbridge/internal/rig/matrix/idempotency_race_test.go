@@ -22,7 +22,7 @@ func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[stri
 		all.Go(func() {
 			a, err := bridges[i%len(bridges)].Try(t.Context(), "POST", path, body, "Idempotency-Key", "one for "+path)
 			if err != nil || a.Status/100 != 2 {
-				t.Errorf("answered %d: %.300s %v", a.Status, a.Body, err)
+				t.Errorf("response %d: %.300s %v", a.Status, a.Body, err)
 				return
 			}
 			mu.Lock()
@@ -34,28 +34,29 @@ func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[stri
 	return made
 }
 
-// TestOneAnswerAtOnce checks that only one of several identical concurrent answers is executed, and that the others get
-// its result even if the question is already closed. Several rounds are needed to cover the possible interleavings.
-func TestOneAnswerAtOnce(t *testing.T) {
+// TestConcurrentAnswersWithOneKey checks that only one of several identical concurrent answers is executed, and that
+// the others get its result even if the question is already closed. Several rounds are needed to cover the possible
+// interleavings.
+func TestConcurrentAnswersWithOneKey(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, askingAgent(), rig.Lockstep)
 	for range 20 {
 		at := aQuestion(b)
 		if made := atOnce(t, []*rig.Bridge{b}, at+"/runs", `{"assistant_id":"agent","command":{"resume":"this"}}`, "run_id"); len(made) != 1 {
-			t.Fatalf("one key made %v", made)
+			t.Fatalf("one key created %v", made)
 		}
 	}
 	for range 5 {
 		topic := aTopicThatAsks(b)
 		made := atOnce(t, []*rig.Bridge{b}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
 		if tasks := b.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
-			t.Fatalf("one key made %v, of %d tasks on %s", made, len(tasks), strings.TrimPrefix(topic, "/ap/v2/topics/"))
+			t.Fatalf("one key created %v among %d tasks on %s", made, len(tasks), strings.TrimPrefix(topic, "/ap/v2/topics/"))
 		}
 	}
 }
 
-// The same with two processes, whose sessions of the task are independent of each other.
-func TestOneAnswerAtOnceOverProcesses(t *testing.T) {
+// Two processes have independent sessions of the task.
+func TestConcurrentAnswersWithOneKeyOverProcesses(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, askingAgent()).URL, rig.Lockstep)})
 	cfg.Database = storetest.Schema(t)
@@ -64,11 +65,11 @@ func TestOneAnswerAtOnceOverProcesses(t *testing.T) {
 		topic := aTopicThatAsks(one)
 		made := atOnce(t, []*rig.Bridge{one, two}, topic+"/interactions", `{"input":"y"}`, "interaction_id")
 		if tasks := two.Get(topic + "/tasks").OK().List("tasks"); len(made) != 1 || len(tasks) != 1 {
-			t.Fatalf("one key made %v, of %d tasks", made, len(tasks))
+			t.Fatalf("one key created %v among %d tasks", made, len(tasks))
 		}
 		at := aQuestion(two)
 		if made := atOnce(t, []*rig.Bridge{one, two}, at+"/runs", `{"assistant_id":"agent","command":{"resume":"this"}}`, "run_id"); len(made) != 1 {
-			t.Fatalf("one key made %v", made)
+			t.Fatalf("one key created %v", made)
 		}
 	}
 }

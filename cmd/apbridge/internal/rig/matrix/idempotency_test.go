@@ -74,14 +74,14 @@ func aTopicThatAsks(b *rig.Bridge) string {
 	return topic
 }
 
-// askingAgent is an agent that asks after its first step.
+// askingAgent returns an agent that asks after its first step.
 func askingAgent() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
 	}}
 }
 
-// made is the id that an answer names.
+// made returns the id of the created object in a response.
 func (m creation) made(a rig.Answer) string {
 	a.OK()
 	if m.id != "" {
@@ -120,7 +120,7 @@ func TestIdempotencyKeys(t *testing.T) {
 			first := m.made(answers[0])
 			for _, a := range append(answers, b.Do("POST", path, m.body, "Idempotency-Key", key)) {
 				if got := m.made(a); got != first || first == "" || first == "<nil>" {
-					t.Errorf("one key made %s and %s", first, got)
+					t.Errorf("one key created %s and %s", first, got)
 				}
 			}
 			if m.other != "" {
@@ -130,12 +130,12 @@ func TestIdempotencyKeys(t *testing.T) {
 			}
 			if asks { // there is nothing left to be answered
 				if topic, ok := strings.CutSuffix(path, "/interactions"); ok && len(b.Get(topic+"/tasks").OK().List("tasks")) != 1 {
-					t.Error("it derived a task instead of answering")
+					t.Error("the request created a task instead of answering")
 				}
 				return
 			}
 			if a := b.Do("POST", path, m.body, "Idempotency-Key", key+"2"); a.Status != http.StatusConflict && m.made(a) == first {
-				t.Errorf("another key made %s again", first)
+				t.Errorf("another key returned %s again", first)
 			}
 		})
 	}

@@ -79,10 +79,10 @@ func walk(t *testing.T, b *rig.Bridge, steps []journeyStep) {
 	}
 }
 
-// TestJourneyOfTheAgentsWords checks properties that the journeys do not assert. The text in message and prompt reaches
-// the step agent, the response to wait has the run's output, and the first journey may end with a stream or a read of
-// the thread instead.
-func TestJourneyOfTheAgentsWords(t *testing.T) {
+// TestJourneyReturnsTheAgentsOutput checks properties that the journeys do not assert. The text in message and prompt
+// reaches the step agent, the response to wait has the run's output, and the first journey may end with a stream or a
+// read of the thread instead.
+func TestJourneyReturnsTheAgentsOutput(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent)
@@ -105,7 +105,7 @@ func TestJourneyOfTheAgentsWords(t *testing.T) {
 	}
 	walk(t, b, journeys()["2, a run without a thread"])
 	if asked := agent.Creates(); !strings.Contains(asked[len(asked)-1], "What's the fastest route to the airport?") {
-		t.Errorf("the agent was asked %s", asked)
+		t.Errorf("the agent received %s", asked)
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// face is a conversation of two turns in one dialect, followed by reads of everything that it leaves.
+// face is a conversation of two turns in one dialect, followed by reads of all its results.
 type face struct {
 	name string
 	talk func(t *testing.T, b *rig.Bridge, who rig.Behind)
 }
 
-// TestMatrix uses every face with every kind of agent. The toy is a dialect that only the table mentions.
+// TestMatrix uses every face with every kind of agent.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"a2a", talkA2A}, {"toy", talkToy}} {
@@ -57,7 +57,7 @@ func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).OK()
 	if waited.Text("run.status") != "success" || waited.Text("run.thread_id") != thread {
-		t.Errorf("the run waited for: %s", waited.Body)
+		t.Errorf("the response to wait: %s", waited.Body)
 	}
 	rig.CheckTurns(t, "wait", waited.At("values"), who, 1)
 	if diff := cmp.Diff(append([]any{"hi"}, rig.Anys(who.Texts)...), rig.Pluck(waited.List("messages"), "content")); diff != "" {
@@ -73,7 +73,7 @@ func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 		t.Errorf("stream and wait differ (-stream +wait):\n%s", diff)
 	}
 	if got := b.Get("/runs/" + run).OK(); got.Text("status") != "success" || got.Text("agent_id") != "agent" {
-		t.Errorf("the run afterwards: %s", got.Body)
+		t.Errorf("the ended run: %s", got.Body)
 	}
 	checkThread(t, b, thread, who, b.Get("/runs/"+run+"/join").OK())
 	checkRunsAsTasks(t, b, thread, who)
@@ -108,8 +108,8 @@ func talkTaskStep(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	}
 }
 
-// talkA2A: two messages in one context. The first is answered by JSON-RPC when its task has ended, the second is streamed
-// over HTTP+JSON.
+// talkA2A sends two messages in one context. The response to the first, over JSON-RPC, is the ended task. The second is
+// streamed over HTTP+JSON.
 func talkA2A(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	said := func(id, text, context string) string {
 		return `{"message":{"messageId":"` + id + `","role":"ROLE_USER",` + context + `"parts":[{"text":"` + text + `"}]}}`
@@ -153,7 +153,7 @@ func talkA2A(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, context, who)
 }
 
-// talkToy: words said twice in one conversation, which is a thread like any other.
+// talkToy sends two messages in one conversation, which is an ordinary thread.
 func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := ""
 	for _, words := range []string{"hi", "more"} {
@@ -168,7 +168,7 @@ func talkToy(t *testing.T, b *rig.Bridge, who rig.Behind) {
 			texts = append(texts, text)
 		}
 		if diff := cmp.Diff(append(who.Texts[:len(who.Texts):len(who.Texts)], ".\n"), texts); diff != "" {
-			t.Errorf("said to %q (-want +got):\n%s", words, diff)
+			t.Errorf("response to %q (-want +got):\n%s", words, diff)
 		}
 	}
 	th := b.Get("/threads/" + thread).OK()
@@ -314,10 +314,10 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 		if upstream.Work() != 2 || upstream.Threads() != 1 {
 			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Threads())
 		}
-		// The first run's request creates the thread. Before the second run the bridge checks whether another client
-		// used the thread.
+		// The first run's request creates the thread. Before the second run, the bridge reads the state to see whether
+		// another client used the thread.
 		if made, read := upstream.Calls("POST /threads"), upstream.Calls("GET /threads/{t}/state"); made != 0 || read != 1 {
-			t.Errorf("%d threads made beforehand, the state read %d times, want 0 and 1", made, read)
+			t.Errorf("%d threads created separately, the state read %d times, want 0 and 1", made, read)
 		}
 		return
 	}
@@ -331,6 +331,6 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 	}
 	got.Downloads, got.Lists, got.Probes = 0, 0, 0 // reading twice does no harm
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the agent was asked for (-want +got):\n%s", diff)
+		t.Errorf("requests to the agent (-want +got):\n%s", diff)
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// everyMode are the stream modes of LangGraph clients.
+// everyMode lists the stream modes of LangGraph clients.
 var everyMode = []string{"values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints", "tools"}
 
-// modesOf holds the streams of a run in front of one agent.
+// modesOf describes the streams of one agent's run.
 type modesOf struct {
 	name   string // of its golden file
 	peer   func() http.Handler
@@ -29,7 +29,7 @@ type modesOf struct {
 	fresh  bool     // a separate bridge and agent for each mode
 }
 
-// streamedAgents are agents of each kind that do, ask, fail, and nest.
+// streamedAgents returns agents of each kind that succeed, ask, fail, or run a graph within a graph.
 func streamedAgents() []modesOf {
 	step := func() http.Handler { return adaptertest.NewStepAgent(adaptertest.Plain) }
 	breaks := func() http.Handler { return rig.FaultyStep(adaptertest.Plain, adaptertest.HTML500)() }
@@ -108,8 +108,8 @@ func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 	return frames
 }
 
-// checkSaid puts the pieces of each message together as clients do: in messages-tuple the chunks of an id follow each
-// other, in messages each frame replaces the one before. Either way the text is there once.
+// checkSaid joins the chunks of each message as clients do, and checks that the text is there once. In messages-tuple,
+// the chunks with one id are joined. In messages, each frame replaces the previous one.
 func (m modesOf) checkSaid(t *testing.T, mode string, frames []rig.Frame) {
 	t.Helper()
 	chunks, whole := map[string]string{}, map[string]string{}
@@ -143,14 +143,14 @@ func (m modesOf) checkSaid(t *testing.T, mode string, frames []rig.Frame) {
 
 var (
 	anyUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	// anyDigits is such an id as the bridge's questions have: a UUID of version 5 without dashes.
+	// anyDigits matches an id of the bridge's questions: a UUID of version 5 without dashes.
 	anyDigits = regexp.MustCompile(`\b[0-9a-f]{12}5[0-9a-f]{3}[89ab][0-9a-f]{15}\b`)
 	anyPort   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
 )
 
-// shown is a stream with what changes from run to run replaced: every id by a number that is its own, every time by the
-// word.
+// shown returns a stream with every id replaced by its own number and every time by a word, because they change from run
+// to run.
 func shown(frames []rig.Frame) string {
 	var text strings.Builder
 	for _, f := range frames {
@@ -159,7 +159,7 @@ func shown(frames []rig.Frame) string {
 	return plain(text.String(), map[string]string{})
 }
 
-// plain replaces what changes from run to run; names are those of the ids so far.
+// plain replaces ids and times in a text. names has the replacements of the ids so far.
 func plain(text string, names map[string]string) string {
 	name := func(form string) func(id string) string {
 		return func(id string) string {

@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unused are answers that the documents name and this bridge does not give: in the RFC's family a request that makes
-// something is answered with 201, except for steps.
+// unused lists documented responses that this bridge does not give. In the RFC's family the status of a request that
+// creates something is 201, except for steps.
 var unused = map[string]bool{
 	"POST /ap/v2/topics/{topic_id}/tasks 200":                     true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/artifacts 200": true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/steps 201":     true,
 }
 
-// TestOfficialDocuments provokes every answer that the two documents name in front of every kind of agent, and holds
+// TestOfficialDocuments provokes every documented response of the two documents with every kind of agent, and validates
 // each against its schema.
 func TestOfficialDocuments(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestOfficialDocuments(t *testing.T) {
 	}
 }
 
-// provoke brings about every documented answer below a list of tasks.
+// provoke causes every documented response below a list of tasks.
 func provoke(b *rig.Bridge, tasks, id string, created, invalid int) {
 	b.T.Helper()
 	at := tasks + "/" + id
@@ -78,7 +78,7 @@ func provoke(b *rig.Bridge, tasks, id string, created, invalid int) {
 	}
 }
 
-// outcomes are all answers that the documents name and this bridge gives.
+// outcomes returns all documented responses that this bridge gives.
 func outcomes(d *rig.OfficialSpecs) (list []string) {
 	for path, item := range d.Paths {
 		for method, op := range item {

@@ -17,8 +17,8 @@ import (
 )
 
 // conversation is a client's sequence of requests from a file of testdata/replayed. "capture NAME MEMBER" keeps a
-// member of the answer as {{NAME}}; "settled ID" waits until no run is active on that thread, before a request whose
-// response would depend on it.
+// member of the response as {{NAME}}. "settled ID" waits until no run is active on a thread, for requests whose
+// responses depend on that.
 type conversation struct {
 	file    string
 	headers []string // of every request. What is sent compressed to other clients would be to this one.
@@ -32,7 +32,7 @@ func quietAgents() map[string]http.Handler {
 	}
 }
 
-// askingAgents ask once in each thread, and end when they are answered.
+// askingAgents returns agents that ask once in each thread and end after the answer.
 func askingAgents() map[string]http.Handler {
 	return map[string]http.Handler{
 		"step":  rig.Curious(1),
@@ -52,8 +52,8 @@ var conversations = []conversation{
 	{"webapp", []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate, br", "User-Agent", "Mozilla/5.0"}, askingAgents},
 }
 
-// TestReplayed sends the requests of clients that cannot be installed here, one conversation each, in front of agents
-// of both kinds, and compares all answers with what was written down.
+// TestReplayed sends recorded requests of clients that are not on npm, for agents of both kinds, and compares the
+// responses with golden files.
 func TestReplayed(t *testing.T) {
 	t.Parallel()
 	for _, c := range conversations {
@@ -75,7 +75,7 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// replay is a conversation under way.
+// replay is the state of a conversation.
 type replay struct {
 	b        *rig.Bridge
 	headers  []string
@@ -84,7 +84,7 @@ type replay struct {
 	events   map[string][]int  // the numbers of a run's events as they were seen in streams, by where it is streamed
 }
 
-// readHeaders are those that SDKs read, and that say what an answer is.
+// readHeaders lists the response headers in the golden files. SDKs read them.
 var readHeaders = []string{"Content-Encoding", "Content-Location", "Content-Type", "Location", "Preference-Applied", "X-Pagination-Next", "X-Pagination-Total"}
 
 func (r *replay) send(t *testing.T, part txtar.File) string {
@@ -98,7 +98,7 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 			name, what, _ := strings.Cut(take, " ")
 			captures = append(captures, [2]string{name, what})
 		} else if id, ok := strings.CutPrefix(line, "settled "); ok {
-			rig.Eventually(t, "the run has ended or asks", func() bool { return r.b.Get("/threads/"+id).Text("status") != "busy" })
+			rig.Eventually(t, "the run ends or asks", func() bool { return r.b.Get("/threads/"+id).Text("status") != "busy" })
 		} else if name, value, ok := strings.Cut(line, ": "); ok {
 			headers = append(headers, name, value)
 		}
@@ -116,10 +116,10 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 
 var eventID = regexp.MustCompile(`(?m)^id: (\d+)`)
 
-// shown is an answer with ids and times as in the goldens of streams, and without the heartbeats that fill a long
-// silence; an id has the same name throughout the conversation. Events are counted as they are seen of their run: how
-// many are logged before depends on whether the agent's ids come together, and are logged as one. Their numbers rise in
-// a stream.
+// shown returns a response for the golden file. Ids and times are replaced as in the golden files of streams, an id by
+// the same name in the whole conversation. Heartbeats are removed. Event numbers are replaced by their position in the
+// run's events, because the number of earlier events depends on whether the agent's ids arrive together. The original
+// numbers must increase in a stream.
 func (r *replay) shown(a rig.Answer) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s\n", a.Status, http.StatusText(a.Status))

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTasksClientsThatSayNothingToACommand checks that the request for the next step approves a command, or gives the
-// answer in stepping.auto_answer (docs/approval.md).
-func TestTasksClientsThatSayNothingToACommand(t *testing.T) {
+// TestStepRequestWithoutTextApprovesACommand checks that a request for the next step without text approves a command,
+// or gives the answer in stepping.auto_answer (docs/approval.md).
+func TestStepRequestWithoutTextApprovesACommand(t *testing.T) {
 	t.Parallel()
 	for stepping, want := range map[string]string{"": "", ", stepping: {auto_answer: 'No, ask a person first.'}": `{"input":"No, ask a person first."}`} {
 		for _, silence := range []string{"", `{"input":""}`, `{"input":null}`} {

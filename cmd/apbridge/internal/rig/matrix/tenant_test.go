@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// secretOfA is in everything that belongs to tenant A.
+// secretOfA is a text in every object of tenant A.
 const secretOfA = "belongs-to-alice"
 
-// belongings are what tenant A has, by the names of the routes' variables.
+// belongings has the ids of tenant A's objects by the names of route variables.
 type belongings struct {
 	*rig.Bridge
 	ids map[string]string
@@ -26,7 +26,7 @@ func (e *belongings) as(key, method, path, body string, headers ...string) rig.A
 	return e.Do(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
 }
 
-// put asks a question.
+// put sends a request.
 func (e *belongings) put(key, method, path string, a ask) rig.Answer {
 	e.T.Helper()
 	if !a.endless {
@@ -48,7 +48,7 @@ func (e *belongings) put(key, method, path string, a ask) rig.Answer {
 	return rig.Answer{Status: res.StatusCode, Header: res.Header}
 }
 
-// newEstate is under a configuration in which A's key may use agent a.
+// newEstate starts a bridge on which A's key may use agent a, and creates objects of A.
 func newEstate(t *testing.T, yaml string) *belongings {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
@@ -82,19 +82,19 @@ func newEstate(t *testing.T, yaml string) *belongings {
 // aHook is a push notification configuration.
 const aHook = `{"id":"` + secretOfA + `","url":"https://receiver.example/hook"}`
 
-// ask is how a route is asked for something of tenant A's.
+// ask is a request for an object of tenant A on a route.
 type ask struct {
 	query, body string
 	headers     []string
-	// own: the request names nothing that is A's, or what it names would become the caller's own: it succeeds and shows
-	// nothing.
+	// own is set if the request names no object of A, or only ids that would become the caller's own. It succeeds and
+	// returns nothing of A.
 	own bool
-	// endless: the response continues until the client leaves, which it does at once.
+	// endless is set if the response continues until the client disconnects. The test disconnects at once.
 	endless bool
 }
 
-// asks has the routes that need more than their path. Names in braces are replaced by ids, and {mine} by an agent that
-// the caller may use.
+// asks has the routes whose requests need more than the path. Names in braces are replaced by ids, and {mine} by an agent
+// that the caller may use.
 var asks = map[string]ask{
 	"POST /runs":                      {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
 	"POST /runs/wait":                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
@@ -107,7 +107,7 @@ var asks = map[string]ask{
 	"POST /threads/count":             {body: `{"metadata":{"graph_id":"a"}}`, own: true},
 	"POST /threads/prune":             {body: `{"thread_ids":["{thread_id}"]}`, own: true},
 	"GET /threads/{thread_id}/stream": {endless: true},
-	// A thread that is not there yet is waited for, and a command is answered with what is wrong.
+	// A stream waits for a thread that does not exist yet, and the response to a command describes the error.
 	"POST /threads/{thread_id}/stream":            {body: `{"channels":["values"]}`, own: true, endless: true},
 	"POST /threads/{thread_id}/stream/events":     {body: `{"channels":["values"]}`, own: true, endless: true},
 	"GET /threads/{thread_id}/stream/events":      {own: true}, // a WebSocket
@@ -143,7 +143,7 @@ var asks = map[string]ask{
 	"POST /inspect/runs/{run_id}/cancel":          {body: "sure=yes", headers: isForm},
 	"POST /inspect/runs/{run_id}/again":           {body: "agent={mine}&where=thread&sure=yes", headers: isForm},
 	"GET /inspect/threads/{thread_id}/difference": {query: "?to={checkpoint_id}"},
-	// JSON-RPC answers with 200 and an error.
+	// The status of a JSON-RPC response with an error is 200.
 	"POST /a2a/{agent}":                                      {body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"{task}"}}`, own: true},
 	"POST /a2a/{agent}/message:send":                         {body: aMessage},
 	"POST /a2a/{agent}/message:stream":                       {body: aMessage},
@@ -154,13 +154,13 @@ var asks = map[string]ask{
 	"GET /info": {own: true},
 }
 
-// aMessage is one for a task of A's, which has ended.
+// aMessage is a message for an ended task of A.
 const aMessage = `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"{task}","parts":[{"text":"x"}]}}`
 
-// isForm is the header of a body that a browser sends of a form.
+// isForm is the content type of a browser's form.
 var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
 
-// looked finds the additional ids in routes of the inspector, of the run that wrote a file.
+// looked adds the ids that only routes of the inspector have, from the run that wrote a file.
 func (e *belongings) looked() {
 	e.T.Helper()
 	thread := e.as(rig.KeyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()
@@ -171,7 +171,7 @@ func (e *belongings) looked() {
 	e.ids["part"], e.ids["side"], e.ids["form"], e.ids["index"], e.ids["file"] = "data", "sent", "ndjson", "0", "live.js"
 }
 
-// expectation of a route that is not in asks.
+// askOf returns the request for a route.
 func askOf(m rig.Route) ask {
 	if a, ok := asks[m.Method+" "+m.Path]; ok {
 		return a
@@ -219,7 +219,7 @@ func inOrder(routes []rig.Route) []rig.Route {
 	return routes
 }
 
-// weight puts first what changes nothing, and last what removes.
+// weight puts routes that change nothing first, and those that remove something last.
 func weight(m rig.Route) int {
 	switch {
 	case m.Method == "DELETE", strings.HasSuffix(m.Path, "/prune"):
@@ -235,7 +235,7 @@ func (e *belongings) fill(t *testing.T, m rig.Route) (path string, a ask) {
 	a = askOf(m)
 	path, missing := m.Fill(e.ids)
 	if missing != "" {
-		t.Fatalf("%s %s: nothing is known of {%s}; add it to the belongings", m.Method, m.Path, missing)
+		t.Fatalf("%s %s: {%s} is unknown; add it to the belongings", m.Method, m.Path, missing)
 	}
 	for name, id := range e.ids {
 		a.body = strings.ReplaceAll(a.body, "{"+name+"}", id)
@@ -254,7 +254,7 @@ func (e *belongings) asB(t *testing.T, m rig.Route) {
 	e.unseen(t, rig.KeyB, m)
 }
 
-// unseen: a caller with this key is shown nothing of A's by a route.
+// unseen checks that a route returns nothing of A to a caller with this key.
 func (e *belongings) unseen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)
@@ -264,7 +264,7 @@ func (e *belongings) unseen(t *testing.T, key string, m rig.Route) {
 	got := e.put(key, m.Method, path, a)
 	what := m.Method + " " + path
 	if strings.Contains(got.String(), secretOfA) {
-		t.Errorf("%s shows what is A's: %d %s", what, got.Status, got.String())
+		t.Errorf("%s returns an object of A: %d %s", what, got.Status, got.String())
 	}
 	confined := key == keyOfCarol && shared(m) && got.Status == 403 // namespaces are no secret
 	if !a.own && got.Status != 404 && !emptyList(got) && !confined {
@@ -273,7 +273,7 @@ func (e *belongings) unseen(t *testing.T, key string, m rig.Route) {
 	if a.own {
 		for _, name := range []string{"run_id", "step", "artifact", "checkpoint_id"} {
 			if strings.Contains(got.String(), e.ids[name]) {
-				t.Errorf("%s shows A's %s: %s", what, name, got.String())
+				t.Errorf("%s returns A's %s: %s", what, name, got.String())
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func emptyList(got rig.Answer) bool {
 	return got.Status == 200 && (got.String() == "[]" || got.String() == `{"runs":[]}`)
 }
 
-// unharmed: what is A's is as it was, and B may have things of the same name.
+// unharmed checks that A's objects are unchanged, and that B may have objects of the same names.
 func (e *belongings) unharmed(t *testing.T) {
 	t.Helper()
 	th := "/threads/" + e.ids["thread_id"]
@@ -311,7 +311,7 @@ func (e *belongings) asA(t *testing.T, m rig.Route) {
 	e.seen(t, rig.KeyA, m)
 }
 
-// seen: a caller with this key, which sees what is A's, is answered.
+// seen checks that the request succeeds for a caller with this key, who may see A's objects.
 func (e *belongings) seen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)
@@ -327,6 +327,6 @@ func (e *belongings) seen(t *testing.T, key string, m rig.Route) {
 	}
 	gone := weight(m) == 2 // an earlier DELETE took it along
 	if got.Status/100 != 2 && got.Status != 409 && !gone {
-		t.Errorf("%s %s: even A is answered %d %s", m.Method, path, got.Status, got.String())
+		t.Errorf("%s %s: even A gets %d %s", m.Method, path, got.Status, got.String())
 	}
 }

@@ -67,9 +67,9 @@ func TestPublicPathsWithAVariable(t *testing.T) {
 	b.Do("POST", "/toys/agent/say", "hi", "X-Api-Key", key).Want(t, 200, "- \"one\"\n.\n")
 }
 
-// TestFurtherDialectHearsOfLosses checks that the toy's clients receive losses found by the bridge under the names of
+// TestFurtherDialectReportsLosses checks that the toy's clients receive losses found by the bridge under the names of
 // capabilities, as others do under those of their fields, whatever the agent's dialect.
-func TestFurtherDialectHearsOfLosses(t *testing.T) {
+func TestFurtherDialectReportsLosses(t *testing.T) {
 	t.Parallel()
 	end := map[string]string{"taskstep": "memory.items;approximated, transcript;approximated", "toy": "memory.items;approximated"}
 	cut := map[string]string{"taskstep": "transcript;approximated", "toy": ""} // a toy remembers the conversation
@@ -87,27 +87,27 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 			long := strings.Repeat("x", 250)
 			first := b.Do("POST", "/toy/say", long)
 			if lossy := first.Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "" {
-				t.Errorf("nothing is lost, and X-Apbridge-Unsupported is %q", lossy)
+				t.Errorf("for a supported request X-Apbridge-Unsupported is %q", lossy)
 			}
 			talk := first.Header.Get("Toy-Talk")
 			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != cut[dialect] {
-				t.Errorf("of a conversation that is too long X-Apbridge-Unsupported is %q", lossy)
+				t.Errorf("for a conversation that is too long X-Apbridge-Unsupported is %q", lossy)
 			}
 			b.Do("PUT", "/store/items", `{"namespace":["shared"],"key":"k","value":{"text":"`+long+`"}}`).Want(t, 204)
 			if lossy := b.Do("POST", "/toy/say", long).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "items;approximated" {
-				t.Errorf("of items that do not fit X-Apbridge-Unsupported is %q", lossy)
+				t.Errorf("for items that do not fit X-Apbridge-Unsupported is %q", lossy)
 			}
 			run := `{"assistant_id":"agent",` + rig.SaysHi + `}`
 			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, end[dialect]) {
-				t.Errorf("of a run on the same thread X-Apbridge-Unsupported is %q", lossy)
+				t.Errorf("for a run on the same thread X-Apbridge-Unsupported is %q", lossy)
 			}
 		})
 	}
 }
 
-// TestAgentThatKeepsAConversation checks that an agent that exposes its history receives only the new messages of a
-// conversation, and all of it again after a run of another agent.
-func TestAgentThatKeepsAConversation(t *testing.T) {
+// TestAgentWithHistoryReceivesOnlyNewMessages checks that an agent that exposes its history receives only the new
+// messages of a conversation, and all of it again after a run of another agent.
+func TestAgentWithHistoryReceivesOnlyNewMessages(t *testing.T) {
 	t.Parallel()
 	agent := &toy.Agent{Says: []string{"one"}}
 	agents := map[string]config.Agent{
@@ -128,10 +128,10 @@ func TestAgentThatKeepsAConversation(t *testing.T) {
 		}
 	}
 	if len(talks) != 2 || len(kept) != 2 || kept[0] != "alpha" || kept[1] != "beta" {
-		t.Fatalf("the agent heard %q", talks)
+		t.Fatalf("the agent received %q", talks)
 	}
 	if len(anew) != 1 || !rig.Says(anew[0], "alpha", "beta", "gamma", "delta") {
-		t.Errorf("after another agent's run the agent heard %q", anew)
+		t.Errorf("after another agent's run the agent received %q", anew)
 	}
 }
 
@@ -151,10 +151,10 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	select {
 	case got := <-told:
 		if want := `"` + said.Header.Get("Toy-Talk") + ` success"`; got != want {
-			t.Errorf("the webhook was told %s, want %s", got, want)
+			t.Errorf("the webhook received %s, want %s", got, want)
 		}
 	case <-time.After(time.Minute):
-		t.Error("no webhook came")
+		t.Error("no webhook arrived")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestThreadsNamedByClients(t *testing.T) {
 	talk := <-talks
 	for range cap(talks) - 1 {
 		if other := <-talks; other != talk || talk == "" {
-			t.Errorf("one name means the threads %q and %q", talk, other)
+			t.Errorf("one name is used for the threads %q and %q", talk, other)
 		}
 	}
 	for _, c := range []struct{ agent, key, name string }{{"other", alice, "my trip/é"}, {"agent", bob, "my trip/é"}, {"agent", alice, "my trip"}} {
@@ -224,19 +224,19 @@ func TestHooksOfATask(t *testing.T) {
 			path, rest, _ := strings.Cut(line, " ")
 			got[path] = append(got[path], rest)
 		case <-time.After(time.Minute):
-			t.Fatalf("the hooks were only told %v", got)
+			t.Fatalf("the hooks only received %v", got)
 		}
 	}
 	say := func(status string) string { return "s1 all " + task + " " + status + "\n" }
 	want := map[string][]string{"/all": {say("working"), say("asking"), say("working"), say("done")}, "/end": {` "` + talk + ` interrupted"`}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the hooks were told (-want +got):\n%s", diff)
+		t.Errorf("notifications (-want +got):\n%s", diff)
 	}
 }
 
-// TestHookIsToldOfAQuestion checks that a hook with only that status is notified when the task asks, and of nothing
-// else.
-func TestHookIsToldOfAQuestion(t *testing.T) {
+// TestHookIsNotifiedOfAQuestion checks that a hook for only that status is notified when the task asks, and of no other
+// status.
+func TestHookIsNotifiedOfAQuestion(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 16)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -255,11 +255,11 @@ func TestHookIsToldOfAQuestion(t *testing.T) {
 		case line := <-told:
 			got[line] = true
 		case <-time.After(time.Minute):
-			t.Fatalf("the hooks were only told %v", got)
+			t.Fatalf("the hooks only received %v", got)
 		}
 	}
 	if !got["one "+task+" asking\n"] || !got["two "+task+" done\n"] {
-		t.Errorf("the hooks were told %v", got)
+		t.Errorf("the hooks received %v", got)
 	}
 }
 
@@ -279,11 +279,11 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 			told = row
 		}
 		if row.To == "toy" && row.Field == "context" && row.Request == "run" && (row.Fate != mapping.Dropped || !strings.Contains(row.Reason, "no equivalent")) {
-			t.Errorf("what the toy does not name is %s: %s", row.Fate, row.Reason)
+			t.Errorf("a capability that the toy does not name is %s: %s", row.Fate, row.Reason)
 		}
 	}
 	if told.Request != "say" || told.Fate != mapping.Approximated || !strings.Contains(told.Reason, "memory.max_bytes") {
-		t.Errorf("what becomes of a toy's conversation is %+v", told)
+		t.Errorf("the row of the toy's conversation is %+v", told)
 	}
 	if diff := cmp.Diff(bridge.Dialects().LossTable(), others); diff != "" {
 		t.Errorf("rows without the toy (-before +after):\n%s", diff)
@@ -305,7 +305,7 @@ func TestFurtherDialectIsAudited(t *testing.T) {
 	b.End()
 	log, err := os.ReadFile(cfg.Audit.File)
 	if err != nil || !rig.Says(string(log), "of-the-toy", `"/toy/say"`, string(mapping.Changed)) {
-		t.Errorf("the log is %s, %v", log, err)
+		t.Errorf("the audit log is %s, %v", log, err)
 	}
 }
 
@@ -320,9 +320,9 @@ func TestFurtherDialectHasAColumn(t *testing.T) {
 	}
 }
 
-// TestRunsOfANamedTask checks that a face can add words to a task that has not ended. They wait for the task's run and
-// belong to the task, or answer its question. Other tasks are refused.
-func TestRunsOfANamedTask(t *testing.T) {
+// TestFurtherRunsOfATask checks that a face can add words to a task that has not ended. They wait for the task's run
+// and belong to the task, or answer its question. Other tasks are refused.
+func TestFurtherRunsOfATask(t *testing.T) {
 	t.Parallel()
 	agent := &toy.Agent{Says: []string{"one"}}
 	gate := rig.NewGate(agent, func(r *http.Request) bool { return r.Method == http.MethodPost }, 1)
@@ -339,12 +339,12 @@ func TestRunsOfANamedTask(t *testing.T) {
 	said := make(chan rig.Answer, 1)
 	go func() { said <- b.Do("POST", "/toys/agent/say", "more", "Toy-Task", task) }()
 	runs := thread + "/runs"
-	rig.Eventually(t, "the second run is there", func() bool { return len(b.Get(runs).OK().List("")) == 2 })
+	rig.Eventually(t, "the second run exists", func() bool { return len(b.Get(runs).OK().List("")) == 2 })
 	gate.Open()
 	answer := <-said
 	answer.Want(t, 200, "- \"one\"\n- \"one\"\n.\n")
 	if got := answer.Header.Get("Toy-Task"); got != task {
-		t.Errorf("the words belong to task %s, want %s", got, task)
+		t.Errorf("the text belongs to task %s, want %s", got, task)
 	}
 	steps := b.Get("/ap/v1/agent/tasks/" + task + "/steps").OK().List("steps")
 	if diff := cmp.Diff([]any{false, true}, rig.Pluck(steps, "is_last")); diff != "" {

@@ -22,9 +22,9 @@ func storing(t *testing.T, change ...func(*config.Config)) (*rig.Bridge, *adapte
 	return rig.StartBridge(t, cfg), agent
 }
 
-// TestStoreOfTheAgent checks that the agent's graph finds a client's items, and a client those of the graph. Without
-// the setting the two stores are separate.
-func TestStoreOfTheAgent(t *testing.T) {
+// TestItemsInTheAgentsStore checks that the agent's graph finds a client's items, and a client the graph's items.
+// Without the setting the two stores are separate.
+func TestItemsInTheAgentsStore(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"the agent's": false, "the bridge's own": true} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStoreOfTheAgent(t *testing.T) {
 				t.Errorf("the agent has %q", got)
 			}
 			if got := b.Get("/store/items?namespace=users.ada&key=tea").OK(); (got.At("value.text") == "green") == own {
-				t.Errorf("the client has %s", got.Body)
+				t.Errorf("the client reads %s", got.Body)
 			}
 			want := []any{"ada", "bob"}
 			if own {
@@ -51,11 +51,11 @@ func TestStoreOfTheAgent(t *testing.T) {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
 			if got := b.Post("/store/namespaces", `{"limit":10,"offset":0}`).OK().List("namespaces"); len(got) != len(want) {
-				t.Errorf("namespaces %v", got)
+				t.Errorf("namespaces: %v", got)
 			}
 			b.Do("DELETE", "/store/items", `{"namespace":["users","bob"],"key":"tea"}`).Is(204)
 			if got := b.Get("/store/items?namespace=users.bob&key=tea").OK(); got.String() != "null" || agent.Kept("tea", "users", "bob") != "" {
-				t.Errorf("it is still there: %s", got.Body)
+				t.Errorf("the deleted item still exists: %s", got.Body)
 			}
 			status := 422
 			if own {
@@ -66,8 +66,8 @@ func TestStoreOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestStoreOfTheAgentIsReachedAsTheBridgesOwn checks keys with namespaces and rights, and keys limited to agents.
-func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
+// TestAccessToTheAgentsStore checks access with keys that are limited to namespaces, rights or agents.
+func TestAccessToTheAgentsStore(t *testing.T) {
 	t.Parallel()
 	b, agent := storing(t, func(c *config.Config) {
 		c.Agents["other"] = c.Agents["agent"]
@@ -103,7 +103,7 @@ func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
 			t.Errorf("%s reads: %d %s", who, got.Status, got.Body)
 		}
 		if got := do(who, "GET", "/store/items?namespace=users.bob&key=tea", ""); got.Status != want.bob {
-			t.Errorf("%s reads what is bob's: %d %s", who, got.Status, got.Body)
+			t.Errorf("%s reads bob's item: %d %s", who, got.Status, got.Body)
 		}
 		if got := do(who, "PUT", "/store/items", `{"namespace":["users","ada"],"key":"tea","value":{}}`); got.Status != want.write {
 			t.Errorf("%s writes: %d %s", who, got.Status, got.Body)
@@ -118,26 +118,26 @@ func TestStoreOfTheAgentIsReachedAsTheBridgesOwn(t *testing.T) {
 			return len(got.OK().List(list))
 		}
 		if got := count(do(who, "POST", "/store/items/search", `{"namespace_prefix":[]}`), "items"); got != want.found {
-			t.Errorf("%s finds %d", who, got)
+			t.Errorf("%s finds %d items", who, got)
 		}
 		if got := count(do(who, "POST", "/store/items/search", `{"namespace_prefix":["users"]}`), "items"); got != want.below {
-			t.Errorf("%s finds %d below users", who, got)
+			t.Errorf("%s finds %d items below users", who, got)
 		}
 		if got := count(do(who, "POST", "/store/namespaces", `{"limit":10,"offset":0}`), "namespaces"); got != want.named {
 			t.Errorf("%s sees %d namespaces", who, got)
 		}
 	}
 	if got := do("two", "POST", "/store/items/search", `{"namespace_prefix":["users","bob"]}`).OK().List("items"); len(got) != 1 {
-		t.Errorf("one of several: %v", got)
+		t.Errorf("first page: %v", got)
 	}
 	if got := do("ada", "POST", "/store/namespaces", `{"prefix":["*","bob"],"limit":10,"offset":0}`).OK().List("namespaces"); len(got) != 0 {
-		t.Errorf("a pattern shows %v", got)
+		t.Errorf("pattern: %v", got)
 	}
 }
 
-// TestStoreOfAnAgentThatHasNone checks that an agent that turns out to use tasks and steps is refused by name, and an
-// unavailable one, too.
-func TestStoreOfAnAgentThatHasNone(t *testing.T) {
+// TestAgentWithoutStore checks that requests to the store name the agent in their error if the agent is unavailable or
+// uses tasks and steps.
+func TestAgentWithoutStore(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]struct {
 		status int

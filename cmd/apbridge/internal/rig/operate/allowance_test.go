@@ -22,7 +22,7 @@ const (
 	opsKey   = "ops---0123456789abcdef"
 )
 
-// bounded is a bridge with two keys, one of which has limits.
+// bounded starts a bridge with two keys, one of which has limits.
 func bounded(t *testing.T, most config.Allowance, change ...func(*config.Config)) *rig.Bridge {
 	t.Helper()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
@@ -51,8 +51,8 @@ func forTenant(c *config.Config) {
 
 const aCron = `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`
 
-// TestAllowances checks that each limit of a key and of a tenant refuses with 429, the limit's name and its
-// configuration key, in the caller's dialect. If there is a Retry-After, waiting helps.
+// TestAllowances checks that a request beyond any limit of a key or tenant is refused with 429, the limit's name and
+// its configuration key, in the caller's dialect. If there is a Retry-After, waiting helps.
 func TestAllowances(t *testing.T) {
 	t.Parallel()
 	item := func(i int) string { return fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{"n":1}}`, i) }
@@ -109,7 +109,7 @@ func TestAllowances(t *testing.T) {
 				}
 				counted := fmt.Sprintf(`apbridge_limit_refusals_total{limit="%s",of="%s"} `, name, of)
 				if got := b.Do("GET", "/metrics", "", "X-Api-Key", opsKey).Is(200); !strings.Contains(string(got.Body), counted) || strings.Contains(string(got.Body), counted+"0") {
-					t.Errorf("the refusal is not counted")
+					t.Errorf("the refusal is not in the metrics")
 				}
 			})
 		}
@@ -120,9 +120,9 @@ func as(b *rig.Bridge, method, path, body string) rig.Answer {
 	return b.Do(method, path, body, "X-Api-Key", boundKey)
 }
 
-// TestQuotasAreNeverPassed sends a hundred concurrent requests, through two bridges if they can share a database.
-// Exactly as many are served as the quota allows, and deletions make room.
-func TestQuotasAreNeverPassed(t *testing.T) {
+// TestQuotasAreNeverExceeded sends a hundred concurrent requests, through two bridges if they can share a database.
+// Exactly as many succeed as the quota allows, and a deletion allows another one.
+func TestQuotasAreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Threads: 10, Items: 10})
 	bridges := []*rig.Bridge{b}
@@ -148,7 +148,7 @@ func TestQuotasAreNeverPassed(t *testing.T) {
 	}
 	thread := as(b, "POST", "/threads/search", `{"limit":1}`).Text("0.thread_id")
 	as(b, "DELETE", "/threads/"+thread, "").Is(204)
-	rig.Eventually(t, "room for a thread in the place of the deleted one", func() bool {
+	rig.Eventually(t, "a thread is accepted after a deletion", func() bool {
 		got := as(b, "POST", "/threads", `{}`)
 		if again := got.Header.Get("Retry-After"); got.Status != 200 && (got.Status != 429 || again == "") {
 			t.Fatalf("%d, Retry-After is %q: %s", got.Status, again, got.Body)
@@ -158,8 +158,8 @@ func TestQuotasAreNeverPassed(t *testing.T) {
 	as(b, "POST", "/threads", `{}`).Is(429)
 }
 
-// TestRatesOfTwoBridges checks that bridges over one database share a rate.
-func TestRatesOfTwoBridges(t *testing.T) {
+// TestBridgesShareRates checks that bridges over one database share a rate.
+func TestBridgesShareRates(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "10/h", Requests: "1000/s"})
 	other := b
@@ -177,7 +177,7 @@ func TestRatesOfTwoBridges(t *testing.T) {
 	}
 	all.Wait()
 	if made.Load() != 10 {
-		t.Errorf("%d runs were made, want 10", made.Load())
+		t.Errorf("%d runs were created, want 10", made.Load())
 	}
 	for _, at := range []*rig.Bridge{b, other} {
 		got := as(at, "GET", "/limits", "").Is(200)
@@ -187,9 +187,9 @@ func TestRatesOfTwoBridges(t *testing.T) {
 	}
 }
 
-// TestRunsThatWereMadeBefore checks that a run repeated with its idempotency key is not counted again, alone or in a
-// batch, sequentially or concurrently.
-func TestRunsThatWereMadeBefore(t *testing.T) {
+// TestRepeatedRunsAreCountedOnce checks that a run repeated with its idempotency key is not counted again, alone or in
+// a batch, sequentially or concurrently.
+func TestRepeatedRunsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Runs: "1000/d"})
 	const one = `{"assistant_id":"agent","input":"hi","on_completion":"keep"}`
@@ -206,9 +206,9 @@ func TestRunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
-// TestStrangersUseNothingUp checks that callers without a valid key use up no limit of callers without a tenant,
+// TestRefusedCallersUseNoLimits checks that callers without a valid key use up no limit of callers without a tenant,
 // neither on public pages nor by refused requests.
-func TestStrangersUseNothingUp(t *testing.T) {
+func TestRefusedCallersUseNoLimits(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, func(c *config.Config) {
 		for i := range c.Auth.Keys {
@@ -231,8 +231,8 @@ func TestStrangersUseNothingUp(t *testing.T) {
 	as(b, "GET", "/info", "").Is(429)
 }
 
-// TestOpenStreams checks that an open stream of any kind counts until it ends.
-func TestOpenStreams(t *testing.T) {
+// TestLimitOfOpenStreams checks that an open stream of any kind counts until it ends.
+func TestLimitOfOpenStreams(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Streams: 2})
 	thread := "/threads/" + as(b, "POST", "/threads", `{}`).Is(200).Text("thread_id")
@@ -262,13 +262,13 @@ func TestOpenStreams(t *testing.T) {
 		}
 	}
 	if n := len(as(b, "POST", "/runs/search", `{}`).List("")); n > 1 {
-		t.Errorf("a refused stream has made one of %d runs", n)
+		t.Errorf("a refused request created a run: there are %d", n)
 	}
 	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 2.0 {
 		t.Errorf("GET /limits: %s", got.Body)
 	}
 	open[0].Body.Close()
-	rig.Eventually(t, "room for a stream", func() bool { return as(b, "POST", "/runs/stream", `{"input":"hi"}`).Status == 200 })
+	rig.Eventually(t, "a stream is accepted", func() bool { return as(b, "POST", "/runs/stream", `{"input":"hi"}`).Status == 200 })
 }
 
 // A command over a WebSocket counts as a request, and its bytes count as an upload.
@@ -309,7 +309,7 @@ func TestCommandsOverASocketCountAsRequests(t *testing.T) {
 				}
 			}
 			if !strings.Contains(answer, tt.wants) {
-				t.Errorf("the third command is answered %s", answer)
+				t.Errorf("the response to the third command is %s", answer)
 			}
 		})
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// streaming is an agent with its own streams, which end when their readers leave.
-func streaming(asked chan<- string) http.Handler {
+// streaming returns an agent with its own streams, which end when their readers disconnect.
+func streaming(called chan<- string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked != nil {
-			asked <- r.URL.Path
+		if called != nil {
+			called <- r.URL.Path
 		}
 		switch r.URL.Path {
 		case "/events":
@@ -49,12 +49,12 @@ func through(at http.Handler) func(t *testing.T) func(*config.Config) {
 
 const way = "/agents/agent/upstream"
 
-// TestStreamsOfTheWayThrough checks that pass-through streams of any type count as open streams. If a request asks for
-// one by its type, it is refused before the agent is called.
-func TestStreamsOfTheWayThrough(t *testing.T) {
+// TestLimitOfPassthroughStreams checks that pass-through streams of any type count as open streams. If a request asks
+// for one by its type, it is refused before the agent is called.
+func TestLimitOfPassthroughStreams(t *testing.T) {
 	t.Parallel()
-	asked := make(chan string, 100)
-	b := bounded(t, config.Allowance{Streams: 2}, through(streaming(asked))(t))
+	called := make(chan string, 100)
+	b := bounded(t, config.Allowance{Streams: 2}, through(streaming(called))(t))
 	var open []*http.Response
 	for _, path := range []string{"/events", "/lines"} {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+way+path, nil)
@@ -68,46 +68,46 @@ func TestStreamsOfTheWayThrough(t *testing.T) {
 		}
 		defer res.Body.Close()
 		open = append(open, res)
-		<-asked
+		<-called
 	}
 	as(b, "GET", way+"/plain", "").Is(200)
-	<-asked
+	<-called
 	for what, got := range map[string]rig.Answer{
 		"one that turns out to be":  as(b, "GET", way+"/events", ""),
-		"one that is asked for":     b.Do("GET", way+"/events", "", "X-Api-Key", boundKey, "Accept", "text/event-stream"),
+		"one that is called for":    b.Do("GET", way+"/events", "", "X-Api-Key", boundKey, "Accept", "text/event-stream"),
 		"one of the bridge's other": as(b, "POST", "/runs/stream", `{"input":"hi"}`),
 	} {
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_streams", "auth.keys[].limits.streams") || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", what, got.Status, got.Body)
 		}
 	}
-	if n := len(asked); n != 1 {
-		t.Errorf("the agent was asked %d times for what was refused, want once", n)
+	if n := len(called); n != 1 {
+		t.Errorf("refused requests reached the agent %d times, want once", n)
 	}
 	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 2.0 {
 		t.Errorf("GET /limits: %s", got.Body)
 	}
 	open[0].Body.Close()
-	rig.Eventually(t, "room for a stream", func() bool { return as(b, "GET", "/limits", "").At("limits.0.used") == 1.0 })
+	rig.Eventually(t, "a stream is accepted", func() bool { return as(b, "GET", "/limits", "").At("limits.0.used") == 1.0 })
 }
 
-// TestLongUploads checks that an upload beyond its rate is delayed and arrives whole. If it would be delayed for long,
+// TestUploadRate checks that an upload beyond its rate is delayed and arrives whole. If it would be delayed for long,
 // it is refused with the limit's name, also on the pass-through.
-func TestLongUploads(t *testing.T) {
+func TestUploadRate(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Upload: "512KiB/s"}, through(streaming(nil))(t))
 	const size = 1280 << 10
 	began := time.Now()
 	as(b, "PUT", "/store/items", `{"namespace":["a"],"key":"k","value":{"text":"`+strings.Repeat("x", size)+`"}}`).OK()
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("%d bytes came in %s", size, took)
+		t.Errorf("%d bytes arrived in %s", size, took)
 	}
 	if got := as(b, "GET", "/store/items?namespace=a&key=k", "").OK(); len(got.Text("value.text")) != size {
-		t.Errorf("%d bytes are there", len(got.Text("value.text")))
+		t.Errorf("%d bytes are stored", len(got.Text("value.text")))
 	}
 	slow := bounded(t, config.Allowance{Upload: "256KiB/h"}, through(streaming(nil))(t))
-	// This is so much that the server reads the rest of a refused body. Otherwise the client may be cut off before it
-	// reads the response.
+	// The body is small enough that the server reads the rest of it after refusing it. Otherwise the client may be cut
+	// off before it reads the response.
 	for n, path := range []string{way + "/plain", "/threads"} {
 		got := as(slow, "POST", path, `{"metadata":{"text":"`+strings.Repeat("x", []int{300, 100}[n]<<10)+`"}}`)
 		if got.Status != 429 || !rig.Says(string(got.Body), "limit_upload", "auth.keys[].limits.upload") || got.Header.Get("Retry-After") == "" {
@@ -116,9 +116,9 @@ func TestLongUploads(t *testing.T) {
 	}
 }
 
-// TestTheWayThroughIsNoWayAround checks that callers confined to a tenant or owner need the admin right for the
+// TestPassthroughNeedsAdminRight checks that callers confined to a tenant or owner need the admin right for the
 // pass-through, because agents know neither.
-func TestTheWayThroughIsNoWayAround(t *testing.T) {
+func TestPassthroughNeedsAdminRight(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {
 		for id, k := range map[string]config.Key{

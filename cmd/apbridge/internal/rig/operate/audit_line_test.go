@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuditOfAnswers checks that the verbs for answers and cancellations differ from that for created runs, in either
-// dialect.
+// TestAuditOfAnswers checks that answers and cancellations have other verbs than created runs, in either dialect.
 func TestAuditOfAnswers(t *testing.T) {
 	t.Parallel()
 	before := func(agent http.Handler) (*rig.Bridge, func() []auditLine) {
@@ -50,9 +49,9 @@ func TestAuditOfAnswers(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheWayThrough checks that a passthrough request is logged with its method, without the path, the query and
+// TestAuditOfPassthrough checks that a passthrough request is logged with its method, without the path, the query and
 // the body, which belong to the agent.
-func TestAuditOfTheWayThrough(t *testing.T) {
+func TestAuditOfPassthrough(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t, through(streaming(nil))(t))
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
@@ -75,7 +74,7 @@ func TestAuditOfTheWayThrough(t *testing.T) {
 	}
 	text, err := os.ReadFile(b.Cfg.Audit.File)
 	if err != nil || strings.Contains(string(text), "canary") {
-		t.Errorf("the agent's paths are in the log, or %v", err)
+		t.Errorf("the log contains the agent's paths, or was not read: %v", err)
 	}
 }
 
@@ -117,17 +116,17 @@ func TestAuditOfRefusedRequests(t *testing.T) {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 	if len(list) > 40 {
-		t.Errorf("%d lines of a hundred refusals", len(list))
+		t.Errorf("%d lines for a hundred refusals", len(list))
 	}
 	text, err := os.ReadFile(b.Cfg.Audit.File)
 	if err != nil || strings.Contains(string(text), "canary") {
-		t.Errorf("what was shown or asked for is in the log, or %v", err)
+		t.Errorf("the log contains credentials or contents, or was not read: %v", err)
 	}
 }
 
-// TestAuditOfWhatWasMadeBefore checks that a request repeated with an idempotency key names the object of the first
+// TestAuditOfRepeatedRequests checks that a request repeated with an idempotency key names the object of the first
 // one.
-func TestAuditOfWhatWasMadeBefore(t *testing.T) {
+func TestAuditOfRepeatedRequests(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
 	ids := map[string]string{}
@@ -153,7 +152,7 @@ func TestAuditOfWhatWasMadeBefore(t *testing.T) {
 	}
 	for kind := range ids {
 		if named[kind] != 2 {
-			t.Errorf("%d lines of two name the %s", named[kind], kind)
+			t.Errorf("%d of two lines name the %s", named[kind], kind)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type auditLine struct {
 	Objects                                                          []struct{ Kind, ID string }
 }
 
-// audited is a bridge with an audit log and a reader of it.
+// audited starts a bridge with an audit log. lines reads the log.
 func audited(t *testing.T, change ...func(*config.Config)) (b *rig.Bridge, lines func() []auditLine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -97,7 +97,7 @@ func TestAuditOfEachRoute(t *testing.T) {
 	}
 	for id, route := range asked {
 		if found[id] != 1 {
-			t.Errorf("%s has left %d lines", route, found[id])
+			t.Errorf("%s has logged %d lines, want 1", route, found[id])
 		}
 	}
 }
@@ -123,13 +123,13 @@ func TestAuditOfTheInspector(t *testing.T) {
 	want := map[string]string{"asked": "read run done bound 1", "created": "created run done bound 3", "foreign": "created run refused bound 1", "read": "read run done bound 0"}
 	delete(found, "")
 	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
 
-// TestAuditNamesWhatWasDone checks that lines have the ids of created objects and different verbs for answers and runs,
-// and that clients cannot break the JSON of a line.
-func TestAuditNamesWhatWasDone(t *testing.T) {
+// TestAuditNamesObjectsAndVerbs checks that lines have the ids of created objects and different verbs for answers and
+// runs, and that clients cannot break the JSON of a line.
+func TestAuditNamesObjectsAndVerbs(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
 	thread := as(b, "POST", "/threads", `{}`).Is(200).Text("thread_id")
@@ -163,12 +163,12 @@ func TestAuditNamesWhatWasDone(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d lines are %+v", n, want)
+			t.Errorf("%d lines like %+v, want 1", n, want)
 		}
 	}
 	text, err := os.ReadFile(b.Cfg.Audit.File)
 	if err != nil || strings.Contains(string(text), "canary") || strings.Contains(string(text), boundKey) {
-		t.Errorf("contents or keys are in the log, or %v", err)
+		t.Errorf("the log contains contents or keys, or was not read: %v", err)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestAuditWithoutReads(t *testing.T) {
 	}
 }
 
-// TestAuditRotates checks that a full file is replaced while many write, that no line is lost, and that only the
-// configured number of files remains.
+// TestAuditRotates checks that a full file is replaced during concurrent writes, that no line is lost, and that only
+// the configured number of files remains.
 func TestAuditRotates(t *testing.T) {
 	t.Parallel()
 	for keep, all := range map[int]bool{0: true, 1: false} {
@@ -209,8 +209,8 @@ func TestAuditRotates(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheBackground checks that background work is logged, too, with the principal for whom it was done.
-func TestAuditOfTheBackground(t *testing.T) {
+// TestAuditOfBackgroundWork checks that background work is logged with the principal for whom it was done.
+func TestAuditOfBackgroundWork(t *testing.T) {
 	t.Parallel()
 	hook := adaptertest.NewStepAgent(adaptertest.Plain)
 	at := adaptertest.Serve(t, hook).URL
@@ -218,7 +218,7 @@ func TestAuditOfTheBackground(t *testing.T) {
 	as(b, "POST", "/threads", `{"ttl":0.001}`).Is(200)
 	as(b, "POST", "/runs/wait", `{"input":"hi","webhook":"`+at+`/ap/v1/agent/tasks"}`).Is(200)
 	for _, want := range []auditLine{{Operation: "deleted", Kind: "thread", Tenant: "acme"}, {Operation: "notified", Kind: "webhook", Tenant: "acme"}} {
-		rig.Eventually(t, "a line that says "+want.Operation+" "+want.Kind, func() bool {
+		rig.Eventually(t, "a line of "+want.Operation+" "+want.Kind, func() bool {
 			for _, l := range lines() {
 				if l.From == "" && l.Operation == want.Operation && l.Kind == want.Kind && l.Tenant == want.Tenant && (want.Key == "" || l.Key == want.Key) && len(l.Objects) > 0 {
 					return true

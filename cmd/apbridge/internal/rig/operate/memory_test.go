@@ -19,7 +19,7 @@ import (
 // confined puts both keys into one tenant. The second may only use a part of the store.
 var confined = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, namespaces: [users/b]", 1)
 
-// keeper is a bridge with items.
+// keeper is a bridge with helpers for items.
 type keeper struct{ *rig.Bridge }
 
 func (k keeper) item(namespace, key, value string) {
@@ -28,7 +28,7 @@ func (k keeper) item(namespace, key, value string) {
 	k.Do("PUT", "/store/items", `{"namespace":`+string(labels)+`,"key":"`+key+`","value":`+value+`}`).Want(k.T, 204)
 }
 
-// remembering is a bridge with a task/step agent, "a", and settings of memory.
+// remembering starts a bridge with the task/step agent "a" and settings of memory.
 func remembering(t *testing.T, memory string) (keeper, *adaptertest.StepAgent) {
 	t.Helper()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}}
@@ -65,11 +65,11 @@ agents:
 	}
 	for name, told := range map[string][]string{"first": first.Creates()[1:], "second": second.Creates()} {
 		if len(told) != 2 || !strings.Contains(told[0], "green tea") || strings.Contains(told[1], "green tea") {
-			t.Errorf("%s was told %s", name, told)
+			t.Errorf("%s received %s", name, told)
 		}
 	}
 	if both := second.Creates()[0]; !strings.Contains(both, `users/ada/k: {\"likes\":\"green tea\"}`) || !strings.Contains(both, `"memory":[{"namespace":["users","ada"],"key":"k","value":{"likes":"green tea"}}]`) {
-		t.Errorf("in both ways: %s", both)
+		t.Errorf("in both modes: %s", both)
 	}
 	var told []json.RawMessage
 	for _, body := range graph.Bodies("POST /threads/{t}/runs/stream") {
@@ -87,13 +87,13 @@ agents:
 		told = append(told, run.Config.Configurable.Apbridge)
 	}
 	if want := `{"memory":[{"key":"k","namespace":["users","ada"],"value":{"likes":"green tea"}}]}`; len(told) != 2 || string(told[0]) != want || told[1] != nil {
-		t.Errorf("the graph was told %s", told)
+		t.Errorf("the graph received %s", told)
 	}
 }
 
 // A client's members with the names that the bridge uses for the store do not reach an agent, whether or not the bridge
 // sends such members, and the response reports that.
-func TestClientsDoNotSpeakForTheBridge(t *testing.T) {
+func TestClientsCannotForgeMemory(t *testing.T) {
 	t.Parallel()
 	step, graph := adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
 	r := keeper{rig.Configured(t, `default_agent: step
@@ -121,7 +121,7 @@ agents:
 	for _, given := range []string{configured, inContext} {
 		made := r.Post("/assistants", `{"graph_id":"graph",`+given+`}`).Want(t, 200)
 		if made.Header.Get("X-Apbridge-Ignored") == "" {
-			t.Errorf("an assistant is made with %s, and nothing is said of it", given)
+			t.Errorf("X-Apbridge-Ignored is missing for an assistant with %s", given)
 		}
 		r.Post("/runs/wait", `{"assistant_id":"`+made.Text("assistant_id")+`","input":"hi"}`).Want(t, 200)
 	}
@@ -140,18 +140,18 @@ agents:
 	}
 	for i, body := range bodies {
 		if strings.Contains(string(body), "FORGED") || i != 4 && !strings.Contains(string(body), `"model":"m"`) || strings.Contains(string(body), `"tea"`) != (i == 2 || i == 3) {
-			t.Errorf("the graph was told %s", body)
+			t.Errorf("the graph received %s", body)
 		}
 	}
 	for _, body := range step.Creates() {
 		if strings.Contains(body, "FORGED") || !strings.Contains(body, `"mine":1`) || !strings.Contains(body, `"apbridge":{"run_id"`) {
-			t.Errorf("the agent was told %s", body)
+			t.Errorf("the agent received %s", body)
 		}
 	}
 }
 
-// The user is named by the task's client in additional_input.configurable, for all runs of the task, or by its key.
-func TestTasksNameTheirUser(t *testing.T) {
+// The task's client names the user in additional_input.configurable, for all runs of the task. Otherwise its key does.
+func TestMemoryIsThatOfTheTasksUser(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ template, additional, key string }{
 		"configurable":        {"users/{user_id}", `{"configurable":{"user_id":"ada"}}`, rig.KeyA},
@@ -187,10 +187,10 @@ func TestTasksNameTheirUser(t *testing.T) {
 			}
 			told := agent.Creates()[0]
 			if !strings.Contains(told, "users/"+user+"/k") || strings.Contains(told, "users/eve") {
-				t.Errorf("the agent was told %s", told)
+				t.Errorf("the agent received %s", told)
 			}
 			if body := string(graph.Bodies("POST /threads/{t}/runs/stream")[0]); !strings.Contains(body, `"of":"`+user+`"`) || strings.Contains(body, `"of":"eve"`) {
-				t.Errorf("the graph was told %s", body)
+				t.Errorf("the graph received %s", body)
 			}
 			r.Do("GET", "/store/items?namespace=users."+user+"&key=kept", "", "X-Api-Key", c.key).Want(t, 200, `"v":1`)
 		})
@@ -223,16 +223,16 @@ func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 		items := r.Do("POST", "/store/items/search", `{}`).Want(t, 200).String()
 		wrote := strings.Contains(items, `"k"`)
 		if wrote != (name == "its own") || strings.Count(items, `"seed"`) != map[bool]int{true: 1, false: 2}[wrote] {
-			t.Errorf("%s: there is %s", name, items)
+			t.Errorf("%s: the store has %s", name, items)
 		}
 		if refused := r.Logs.FilterMessage("memory of an agent could not be stored").Len(); refused != map[bool]int{true: 0, false: 1}[wrote] {
-			t.Errorf("%s: the log says so %d times", name, refused)
+			t.Errorf("%s: %d refusals are logged", name, refused)
 		}
 	}
 }
 
 // A key's runs give an agent no items of namespaces that the key may not use.
-func TestAgentsRememberWithinTheKey(t *testing.T) {
+func TestMemoryIsLimitedByTheKey(t *testing.T) {
 	t.Parallel()
 	agent := writer(`["users","a"]`, `{"likes":"coffee"}`)
 	text := strings.Replace(confined, "{url: $A", "{memory: {namespaces: ['users/{user}'], allow_writes: true}, url: $A", 1)
@@ -245,7 +245,7 @@ func TestAgentsRememberWithinTheKey(t *testing.T) {
 	}
 	c := agent.Creates()
 	if len(c) != 2 || strings.Contains(c[0], "tea") || !strings.Contains(c[1], "tea of b") {
-		t.Errorf("told %s", c)
+		t.Errorf("the agent received %s", c)
 	}
 	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, "tea of a")
 	r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"a"}}}`, "X-Api-Key", rig.KeyA).Want(t, 200)
@@ -274,16 +274,16 @@ func (c *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/steps") || strings.HasSuffix(r.URL.Path, "/runs/stream")) {
-		c.said = append(c.said, c.ask("PUT", "/store/items", `{"namespace":["users","ada"],"key":"k","value":{"likes":"tea"}}`),
-			c.ask("PUT", "/store/items", `{"namespace":["users","bob"],"key":"k","value":{}}`),
-			c.ask("POST", "/store/items/search", `{}`), c.ask("GET", "/info", ""), c.ask("POST", "/threads", `{}`), c.ask("GET", "/metrics", ""))
+		c.said = append(c.said, c.call("PUT", "/store/items", `{"namespace":["users","ada"],"key":"k","value":{"likes":"tea"}}`),
+			c.call("PUT", "/store/items", `{"namespace":["users","bob"],"key":"k","value":{}}`),
+			c.call("POST", "/store/items/search", `{}`), c.call("GET", "/info", ""), c.call("POST", "/threads", `{}`), c.call("GET", "/metrics", ""))
 	}
 	c.mu.Unlock()
 	c.Handler.ServeHTTP(w, r)
 }
 
-// ask calls the bridge with the token.
-func (c *caller) ask(method, path, body string) string {
+// call calls the bridge with the token.
+func (c *caller) call(method, path, body string) string {
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.store.URL+path, strings.NewReader(body))
 	if err != nil {
 		c.t.Error(err)
@@ -336,7 +336,7 @@ agents: {a: {url: $A, dialect: `+kind+`, memory: {namespaces: ["users/ada"], all
 				use(r)
 				c.check(t)
 				r.Do("GET", "/store/items?namespace=users.ada&key=k", "").Want(t, 200, "tea")
-				if got := c.ask("POST", "/store/items/search", `{}`); !strings.HasPrefix(got, "401 ") {
+				if got := c.call("POST", "/store/items/search", `{}`); !strings.HasPrefix(got, "401 ") {
 					t.Errorf("after the end: %s", got)
 				}
 			})
@@ -350,18 +350,18 @@ func (c *caller) check(t *testing.T) {
 	defer c.mu.Unlock()
 	want := []string{"204 ", "403 ", `200 {"items":[{"namespace":["users","ada"],"key":"k"`, "403 ", "403 ", "403 "}
 	if len(c.said) != len(want) {
-		t.Fatalf("the store answered %q", c.said)
+		t.Fatalf("responses of the store: %q", c.said)
 	}
 	for i, w := range want {
 		if !strings.HasPrefix(c.said[i], w) {
-			t.Errorf("call %d is answered %s, want %s", i, c.said[i], w)
+			t.Errorf("response %d is %s, want %s", i, c.said[i], w)
 		}
 	}
 }
 
-// TestTokensOutliveTheProcess checks that a token is valid while the run is active, whichever process executes it, that
-// it only reads if memory.allow_writes is off, and that it ends with a cancelled run.
-func TestTokensOutliveTheProcess(t *testing.T) {
+// TestTokensSurviveARestart checks that a token is valid while the run is active, whichever process executes it, that
+// it only allows reads if memory.allow_writes is off, and that it becomes invalid if the run is cancelled.
+func TestTokensSurviveARestart(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}
@@ -377,7 +377,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 	}
 	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
 	ask(r, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`).Want(t, 403, "memory.allow_writes")
-	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys every caller may
+	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys, every caller has access
 	r.Kill()
 	r = r.Again()
 	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
@@ -389,7 +389,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 	}
 }
 
-// echo is an agent that shows its configuration in its output, as LangGraph's servers do in debug frames.
+// echo is the play of an agent that repeats its configuration in its output, as LangGraph's servers do in debug frames.
 func echo(body []byte) adaptertest.ThreadPlay {
 	var run struct{ Config json.RawMessage }
 	_ = json.Unmarshal(body, &run)
@@ -401,8 +401,8 @@ func echo(body []byte) adaptertest.ThreadPlay {
 	}
 }
 
-// TestTokensAreNotShown checks that no client sees a token in an agent's output.
-func TestTokensAreNotShown(t *testing.T) {
+// TestTokensAreHiddenInOutput checks that no client sees a token in an agent's output.
+func TestTokensAreHiddenInOutput(t *testing.T) {
 	t.Parallel()
 	c := &reader{Handler: &adaptertest.ThreadAgent{Choose: echo}}
 	r := rig.Configured(t, `agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces: [users], store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
@@ -410,12 +410,12 @@ func TestTokensAreNotShown(t *testing.T) {
 	_, frames := r.Stream("POST", th+"/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["values","updates","custom","debug","checkpoints"]}`, 0)
 	shown := fmt.Sprint(frames, r.Get(th+"/state"), r.Get(th+"/history"), r.Get(th+"/runs"), r.Get(th))
 	if c.token() == "" || strings.Contains(shown, c.token()) || !strings.Contains(shown, "[hidden]") {
-		t.Errorf("the token %q shows in %s", c.token(), shown)
+		t.Errorf("the token %q is visible in %s", c.token(), shown)
 	}
 	wantNoTokenLogged(t, r)
 }
 
-// wantNoTokenLogged checks the log at all levels.
+// wantNoTokenLogged checks that the log contains no token at any level.
 func wantNoTokenLogged(t *testing.T, r *rig.Bridge) {
 	t.Helper()
 	logged := 0
@@ -426,14 +426,14 @@ func wantNoTokenLogged(t *testing.T, r *rig.Bridge) {
 		}
 	}
 	if logged == 0 {
-		t.Error("nothing was logged at all")
+		t.Error("nothing was logged")
 	}
 }
 
-// shower is an agent that replaces TOKEN in another agent's output by its token.
-type shower struct{ reader }
+// revealing is an agent that replaces TOKEN in another agent's output by its token.
+type revealing struct{ reader }
 
-func (c *shower) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *revealing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	said := httptest.NewRecorder()
 	c.reader.ServeHTTP(said, r)
 	body := said.Body.String()
@@ -446,8 +446,8 @@ func (c *shower) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// TestTokensAreNotShownInSteps checks the same for steps and failures of a task/step agent.
-func TestTokensAreNotShownInSteps(t *testing.T) {
+// TestTokensAreHiddenInSteps checks the same for steps and failures of a task/step agent.
+func TestTokensAreHiddenInSteps(t *testing.T) {
 	t.Parallel()
 	script := []adaptertest.ScriptStep{{Output: `"I was given TOKEN"`, Additional: `{"given":"TOKEN"}`}, {Output: `{"given":"TOKEN"}`, Last: true}}
 	failing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -468,7 +468,7 @@ func TestTokensAreNotShownInSteps(t *testing.T) {
 		{Output: `"TOKEN"`, Additional: `{"memory":[{"namespace":"TOKEN","key":["TOKEN"],"value":"TOKEN"}]}`, Last: true}}
 	for name, agent := range map[string]http.Handler{"steps": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: script}, "a failure": failing,
 		"nonsense": nonsense, "memories that are refused": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: wrong}} {
-		c := &shower{reader{Handler: agent}}
+		c := &revealing{reader{Handler: agent}}
 		r := rig.Configured(t, `agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [users], allow_writes: true, store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
 		task := r.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Want(t, 200).Text("task_id")
 		path := "/ap/v1/agent/tasks/" + task
@@ -477,15 +477,15 @@ func TestTokensAreNotShownInSteps(t *testing.T) {
 		_, frames := r.Stream("POST", th+"/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["values","updates","custom","debug"]}`, 0)
 		shown += fmt.Sprint(frames, r.Get(th+"/state"), r.Get(th+"/history"), r.Get(th+"/runs"), r.Get(th))
 		if strings.Contains(shown, "apbridge-run_") || name != "nonsense" && !strings.Contains(shown, "[hidden]") {
-			t.Errorf("%s: the token shows in %s", name, shown)
+			t.Errorf("%s: the token is visible in %s", name, shown)
 		}
 		wantNoTokenLogged(t, r)
 	}
 }
 
-// TestTokensAreOfTheirTenant checks that a token gives access to the store of the tenant whose key created the run,
-// within that key's limits.
-func TestTokensAreOfTheirTenant(t *testing.T) {
+// TestTokensAreLimitedToTheirTenant checks that a token gives access to the store of the tenant whose key created the
+// run, within that key's limits.
+func TestTokensAreLimitedToTheirTenant(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
 	c := &reader{Handler: &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}}

@@ -28,7 +28,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const callCount = "apbridge_upstream_call_duration_seconds_count"
 
-// calls are the numbers of an operation's calls by outcome, and in total.
+// calls returns the numbers of an operation's calls by outcome, and the total.
 func calls(b *rig.Bridge, operation string) (outcomes map[string]int, all int) {
 	b.T.Helper()
 	outcomes = map[string]int{}

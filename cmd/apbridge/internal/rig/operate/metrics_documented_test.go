@@ -19,21 +19,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shownMetric is a metric of a scrape without its values.
-type shownMetric struct {
+// metricFamily is a metric of a scrape without its values.
+type metricFamily struct {
 	kind   string
 	labels []string
 }
 
-// everyMetric returns the metrics of a bridge that has done each kind of work.
-func everyMetric(t *testing.T) map[string]shownMetric {
+// allMetrics returns the metrics of a bridge that has done each kind of work.
+func allMetrics(t *testing.T) map[string]metricFamily {
 	t.Helper()
 	storetest.File(t) // some of the metrics are about SQLite
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())
 	b.Post("/runs/wait", rig.OneRun).OK()
 	b.Get("/threads/00000000-0000-0000-0000-000000000000").Is(404)
 	expectMetric(b, `apbridge_errors_total{code="thread_not_found",dialect="threadrun"} 1`, `apbridge_runs_failed_total{agent="agent",code="bad_upstream_response"} 1`)
-	return shownMetrics(string(b.Get("/metrics").OK().Body))
+	return parseMetrics(string(b.Get("/metrics").OK().Body))
 }
 
 var (
@@ -42,11 +42,11 @@ var (
 	labelName  = regexp.MustCompile(`([a-z_]+)="`)
 )
 
-// shownMetrics reads Prometheus' text format.
-func shownMetrics(text string) map[string]shownMetric {
-	shown := map[string]shownMetric{}
+// parseMetrics reads Prometheus' text format.
+func parseMetrics(text string) map[string]metricFamily {
+	shown := map[string]metricFamily{}
 	for _, m := range kindLine.FindAllStringSubmatch(text, -1) {
-		shown[m[1]] = shownMetric{kind: m[2]}
+		shown[m[1]] = metricFamily{kind: m[2]}
 	}
 	for _, m := range sampleLine.FindAllStringSubmatch(text, -1) {
 		name := familyOf(m[1], shown)
@@ -64,7 +64,7 @@ func shownMetrics(text string) map[string]shownMetric {
 }
 
 // familyOf returns the metric of a sample. Samples of a histogram have different names.
-func familyOf(sample string, shown map[string]shownMetric) string {
+func familyOf(sample string, shown map[string]metricFamily) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(sample, suffix); ok && shown[base].kind == "histogram" {
 			return base
@@ -87,13 +87,13 @@ func TestMetricsAreDocumented(t *testing.T) {
 		slices.Sort(labels)
 		documented[row[1]] = row[2] + " " + strings.Join(labels, " ")
 	}
-	for name, m := range everyMetric(t) {
+	for name, m := range allMetrics(t) {
 		if strings.HasPrefix(name, "apbridge_") {
 			shown[name] = m.kind + " " + strings.Join(m.labels, " ")
 		}
 	}
 	if diff := cmp.Diff(shown, documented); diff != "" {
-		t.Errorf("what a bridge shows (-) and docs/metrics.md (+):\n%s", diff)
+		t.Errorf("metrics of a bridge (-) and of docs/metrics.md (+):\n%s", diff)
 	}
 }
 
@@ -138,7 +138,7 @@ func dashboardExprs(t *testing.T) map[string]string {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
 				if cells[at] != "" || at[0] >= 24 {
-					t.Errorf("panel %q lies over %q, or beside the grid, at %v", p.Title, cells[at], at)
+					t.Errorf("panel %q overlaps %q or is outside the grid at %v", p.Title, cells[at], at)
 				}
 				cells[at] = p.Title
 			}
@@ -186,7 +186,7 @@ func alertExprs(t *testing.T) map[string]string {
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			if exprs[r.Alert] != "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
-				t.Errorf("alert %q is there twice, or has no severity, summary or description", r.Alert)
+				t.Errorf("alert %q is duplicate, or has no severity, summary or description", r.Alert)
 			}
 			exprs[r.Alert] = r.Expr
 		}
@@ -204,11 +204,11 @@ var (
 	quoted      = regexp.MustCompile(`"[^"]*"`)
 )
 
-// TestDashboardAndAlertsUseWhatIsShown checks that the bridge has each metric in the dashboard and the alerts, and that
-// each label is the metric's or added by Prometheus.
-func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
+// TestDashboardAndAlertsUseExistingMetrics checks that the bridge has each metric in the dashboard and the alerts, and
+// that each label is the metric's or added by Prometheus.
+func TestDashboardAndAlertsUseExistingMetrics(t *testing.T) {
 	t.Parallel()
-	shown := everyMetric(t)
+	shown := allMetrics(t)
 	labels := map[string]bool{"le": true, "instance": true, "job": true}
 	for _, m := range shown {
 		for _, label := range m.labels {
@@ -221,7 +221,7 @@ func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
 			for _, metric := range metricName.FindAllString(quoted.ReplaceAllString(expr, ""), -1) {
 				family := familyOf(metric, shown)
 				if shown[family].kind == "" {
-					t.Errorf("%s, %s: no bridge shows %s", of, name, metric)
+					t.Errorf("%s, %s: there is no metric %s", of, name, metric)
 				}
 				used[family] = true
 			}
@@ -232,7 +232,7 @@ func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
 			}
 		}
 	}
-	// Metrics that operators are paged for are in a panel or an alert.
+	// Metrics that operators are paged for must be in a panel or an alert.
 	for name := range shown {
 		if strings.HasPrefix(name, "apbridge_") && !used[name] && !slices.Contains([]string{"apbridge_runs_started_total", "apbridge_request_duration_seconds"}, name) {
 			t.Errorf("%s is in no panel and no alert", name)
@@ -250,9 +250,9 @@ func usedLabels(expr string) (labels []string) {
 	return labels
 }
 
-// TestPromtoolTakesTheExamples checks configuration, alerts and the expressions of the dashboard with Prometheus' own
+// TestPromtoolAcceptsTheExamples checks configuration, alerts and the expressions of the dashboard with Prometheus' own
 // tool, and runs the tests of the alerts.
-func TestPromtoolTakesTheExamples(t *testing.T) {
+func TestPromtoolAcceptsTheExamples(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("promtool is not installed")
@@ -284,8 +284,8 @@ func TestPromtoolTakesTheExamples(t *testing.T) {
 	}
 }
 
-// TestPromtoolLikesTheNames checks names, types and help against Prometheus' conventions.
-func TestPromtoolLikesTheNames(t *testing.T) {
+// TestPromtoolAcceptsTheNames checks names, types and help against Prometheus' conventions.
+func TestPromtoolAcceptsTheNames(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("promtool is not installed")

@@ -23,9 +23,8 @@ func expectMetric(b *rig.Bridge, lines ...string) {
 	})
 }
 
-// TestMetricsTellHowRunsWent checks that each step is timed and each event counted for either kind of agent, and also
-// how a run waited and ended.
-func TestMetricsTellHowRunsWent(t *testing.T) {
+// TestMetricsOfRuns checks the metrics of steps, events, waiting times and ends of runs for either kind of agent.
+func TestMetricsOfRuns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		agent http.Handler
@@ -53,9 +52,9 @@ func TestMetricsTellHowRunsWent(t *testing.T) {
 	}
 }
 
-// TestMetricsTellWhyThingsFailed checks that a failed run is counted by its code, and so is a request refused by a face
+// TestMetricsOfFailures checks that a failed run is counted by its code, and so is a request refused by a face
 // or by a guard.
-func TestMetricsTellWhyThingsFailed(t *testing.T) {
+func TestMetricsOfFailures(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())
 	b.Post("/runs/wait", rig.OneRun).OK()
@@ -100,7 +99,7 @@ func TestMetricsCountOpenStreams(t *testing.T) {
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 	}
 	if text := string(b.Get("/metrics").OK().Body); strings.Contains(text, "\napbridge_event_lag_seconds_count 0\n") {
-		t.Error("no event was late")
+		t.Error("no delay of an event was measured")
 	}
 	_ = conn.CloseNow()
 	open("0", "0")

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accessProofs are about callers, like guardProofs.
+// accessProofs has the proofs of keys about callers. See also guardProofs.
 var accessProofs = map[string]func(*testing.T){
 	"a2a.enabled":                    rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"a2a.legacy":                     rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
@@ -18,7 +18,7 @@ var accessProofs = map[string]func(*testing.T){
 	"a2a.max_inline":                 rig.ProvenBy("cmd/apbridge", "TestSettingsOfA2A"),
 	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreRotatedWithoutInterruption"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
-	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
+	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationChecksTheCaller"),
 	"auth.jwt[].id":                  rig.ProvenBy("proxy/auth", "TestRefusedTokens"),
 	"auth.jwt[].issuer":              rig.ProvenBy("proxy/auth", "TestRefusedTokens"),
 	"auth.jwt[].jwks":                rig.ProvenBy("proxy/auth", "TestKeysOfAFile"),
@@ -49,7 +49,7 @@ var accessProofs = map[string]func(*testing.T){
 	"auth.certificates[].namespaces": rig.ProvenBy("proxy", "TestCertificates"),
 }
 
-// guardProofs are about callers, each with a separate bridge.
+// guardProofs has the proofs of keys about guards, each with a separate bridge.
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
@@ -69,8 +69,8 @@ var guardProofs = map[string]func(*testing.T){
 		r.Do("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
 		r.Do("GET", "/info", "", "Authorization", "Bearer "+rig.KeyA).Want(t, 200)
 	},
-	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
-	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
+	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestQueueLimitsOfThreadsAndKeys"),
+	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationChecksTheCaller"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestTenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", rig.Legacy(), rig.KeyEnviron...)
@@ -84,7 +84,7 @@ var guardProofs = map[string]func(*testing.T){
 		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+rig.OneAgent, rig.Legacy())
 		got := r.Do("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
 		if v := got.Header.Get("Access-Control-Allow-Origin"); v != "http://page.example" {
-			t.Errorf("the page may not read: %q", v)
+			t.Errorf("exposed headers: %q", v)
 		}
 		r.Do("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
 	},

@@ -11,10 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// agentProofs are about calls of agents.
+// agentProofs has the proofs of keys about calls of agents.
 var agentProofs = map[string]func(*testing.T){
 	"agents.*.allow_concurrent":  rig.ProvenBy("cmd/apbridge", "TestStrategies"),
-	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesThatAnswerNothing"),
+	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesAreNotApproval"),
 	"agents.*.multitask_default": rig.ProvenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
 		rig.Configured(t, rig.OneAgent, rig.Legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
@@ -36,7 +36,7 @@ var agentProofs = map[string]func(*testing.T){
 		a := two()
 		rig.Configured(t, "agents: {a: {url: $A, assistant: agent}}", map[string]http.Handler{"a": a}).Wait("hi").Want(t, 200, `"status":"success"`)
 		if bodies := a.Bodies("POST /threads/{t}/runs/stream"); len(bodies) != 1 || !strings.Contains(string(bodies[0]), "fe096781") {
-			t.Errorf("asked for %s", bodies)
+			t.Errorf("the agent received %s", bodies)
 		}
 	},
 	"agents.*.headers": func(t *testing.T) {
@@ -47,7 +47,7 @@ var agentProofs = map[string]func(*testing.T){
 		})
 		rig.Configured(t, "agents: {a: {url: $A, headers: {Authorization: 'env:TOKEN'}}}", map[string]http.Handler{"a": agent}, "TOKEN=Bearer x").Wait("hi", "Authorization", "Bearer mine")
 		if got := <-seen; got != "Bearer x" {
-			t.Errorf("the agent got %q", got)
+			t.Errorf("the agent received %q", got)
 		}
 	},
 	"agents.*.tls.ca":          rig.ProvenBy("cmd/apbridge", "TestTLSTowardsAnAgent"),
@@ -66,7 +66,7 @@ var agentProofs = map[string]func(*testing.T){
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"more"`, Repeat: true}}}
 		rig.Configured(t, "agents: {a: {url: $A, max_steps: 3}}", map[string]http.Handler{"a": agent}).Wait("hi").Want(t, 200, mapping.CodeStepLimit)
 		if agent.Work() != 3 {
-			t.Errorf("%d steps were made", agent.Work())
+			t.Errorf("the agent worked on %d steps", agent.Work())
 		}
 	},
 	"agents.*.step_timeout": func(t *testing.T) {
@@ -91,7 +91,7 @@ var agentProofs = map[string]func(*testing.T){
 			th := r.Thread()
 			r.On(th, `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200)
 			r.Do("DELETE", th, "").Want(t, 204)
-			rig.Eventually(t, "the deletion", func() bool { return agent.Calls("DELETE /threads/{t}") >= calls })
+			rig.Eventually(t, "the upstream thread is deleted", func() bool { return agent.Calls("DELETE /threads/{t}") >= calls })
 			if got := agent.Calls("DELETE /threads/{t}"); got != calls {
 				t.Errorf("%s: %d deletions upstream", keep, got)
 			}
@@ -138,12 +138,12 @@ func TestRetries(t *testing.T) {
 			}
 			got := r.Wait("hi", headers...).Want(t, 200, `"status":"`+tt.status+`"`)
 			if n := len(agent.Creates()); n != tt.tasks {
-				t.Errorf("%d tasks were made, want %d", n, tt.tasks)
+				t.Errorf("%d tasks were created, want %d", n, tt.tasks)
 			}
 			if tt.status == "success" {
 				got.Want(t, 200, `"run_attempt":2`)
 				if n := strings.Count(got.Member("values"), `"ai"`); n != 3 {
-					t.Errorf("%d ai messages, want those of the good attempt: %s", n, got.String())
+					t.Errorf("%d AI messages, want only those of the successful attempt: %s", n, got.String())
 				}
 			}
 		})
@@ -158,7 +158,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("%d upstream runs, want 3", n)
 		}
 	})
-	t.Run("the stream has one beginning", func(t *testing.T) {
+	t.Run("the stream starts once", func(t *testing.T) {
 		t.Parallel()
 		r := rig.Configured(t, "agents: {a: {retries: 1, url: $A}}", map[string]http.Handler{"a": script()})
 		got := r.Do("POST", "/runs/stream", `{"assistant_id":"a","input":"hi","stream_mode":["updates"]}`).Want(t, 200)

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// memoryProofs are about items that agents receive from the store.
+// memoryProofs has the proofs of keys about items that agents receive from the store.
 var memoryProofs = map[string]func(*testing.T){
 	"agents.*.memory.max_bytes": func(t *testing.T) {
 		for budget, told := range map[string]bool{"90kB": true, "300": false} {
@@ -20,7 +20,7 @@ var memoryProofs = map[string]func(*testing.T){
 			r.item("shared", "new", `{"text":"tea"}`)
 			got := r.Wait("hi").Want(t, 200)
 			if c := agent.Creates()[0]; strings.Contains(c, "ooo") != told || !strings.Contains(c, "tea") {
-				t.Errorf("%s: told %s", budget, c)
+				t.Errorf("%s: the agent received %s", budget, c)
 			}
 			if h := got.Header.Get("X-Apbridge-Unsupported"); strings.Contains(h, "memory.items;approximated") == told {
 				t.Errorf("%s: the loss header is %q", budget, h)
@@ -32,14 +32,14 @@ var memoryProofs = map[string]func(*testing.T){
 		}
 		r.Wait("hi").Want(t, 200)
 		if c := agent.Creates()[0]; !strings.Contains(c, "shared/new") || strings.Contains(c, "shared/old") || strings.Contains(c, "shared/huge") {
-			t.Errorf("the oldest are not those that are left out: told %s", c)
+			t.Errorf("other items than the oldest are left out: the agent received %s", c)
 		}
 		for deliver, lost := range map[string]string{"prompt": "memory.items;approximated", "additional_input": ""} {
 			r, agent := remembering(t, "namespaces: [shared], max_bytes: 300, mode: "+deliver)
 			r.item("shared", "k", `{"text":"`+strings.Repeat("k", 150)+`"}`)
 			got := r.Wait(strings.Repeat("x", 200)).Want(t, 200)
 			if h := got.Header.Get("X-Apbridge-Unsupported"); h != lost || strings.Contains(agent.Creates()[0], "kkk") != (lost == "") {
-				t.Errorf("%s, beside a long request: the loss header is %q, told %s", deliver, h, agent.Creates()[0])
+				t.Errorf("%s, with a long request: the loss header is %q, the agent received %s", deliver, h, agent.Creates()[0])
 			}
 		}
 		for budget, lost := range map[string]string{"300": "memory.items;approximated", "500": ""} {
@@ -49,7 +49,7 @@ var memoryProofs = map[string]func(*testing.T){
 			got := r.Do("POST", "/runs/wait", asked).Want(t, 200)
 			told := agent.Creates()[0]
 			if h := got.Header.Get("X-Apbridge-Unsupported"); h != lost || !strings.Contains(told, "Shall I order") || strings.Contains(told, "kkk") != (lost == "") {
-				t.Errorf("budget %s: an item displaces what the request answers: the loss header is %q, told %s", budget, h, told)
+				t.Errorf("budget %s: an item displaces the answered question: the loss header is %q, the agent received %s", budget, h, told)
 			}
 		}
 	},
@@ -68,11 +68,11 @@ var memoryProofs = map[string]func(*testing.T){
 		}
 		want := `users/u1/drink: {"text":"green tea, always tea"}` + "\n" + `shared/shop: {"text":"a shop that sells tea"}` + "\n\nCurrent request:\nWhich tea?"
 		if told.Input != want {
-			t.Errorf("told %q, want %q", told.Input, want)
+			t.Errorf("the agent received %q, want %q", told.Input, want)
 		}
 		r.Do("POST", "/runs/wait", `{"input":"?!","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
 		if c := agent.Creates()[1]; !strings.Contains(c, "shared/shop") || !strings.Contains(c, "users/u1/drink") || strings.Contains(c, "noise") {
-			t.Errorf("without words it is not the newest that are told, but %s", c)
+			t.Errorf("for a request without words, the agent received not the newest items but %s", c)
 		}
 	},
 	"agents.*.memory.store_url": rig.ProvenBy("cmd/apbridge", "TestAgentsUseTheStoreWhileTheyRun"),
@@ -106,7 +106,7 @@ var memoryProofs = map[string]func(*testing.T){
 		for mode, want := range map[string][2]bool{"full": {true, true}, "last": {false, true}, "none": {false, false}} {
 			body := lastPrompt(t, "history: "+mode, "first words", "second words", "third")
 			if got := [2]bool{strings.Contains(body, "first words"), strings.Contains(body, "second words")}; got != want {
-				t.Errorf("%s: the third task is told of the first and second turn: %v in %s", mode, got, body)
+				t.Errorf("%s: the third task received the first and second turn: %v in %s", mode, got, body)
 			}
 		}
 	},
@@ -122,7 +122,7 @@ var memoryProofs = map[string]func(*testing.T){
 			}
 			got := [2]bool{strings.Contains(task.Input, "first words"), strings.Contains(string(task.Additional), "first words")}
 			if got != want {
-				t.Errorf("%s: told in prompt, in additional_input: %v in %s", mode, got, body)
+				t.Errorf("%s: received in the prompt, in additional_input: %v in %s", mode, got, body)
 			}
 		}
 	},
@@ -133,7 +133,7 @@ var memoryProofs = map[string]func(*testing.T){
 		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u1"}}}`).Want(t, 200)
 		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"u2"}}}`).Want(t, 200)
 		if c := agent.Creates(); len(c) != 2 || !strings.Contains(c[0], "tea") || strings.Contains(c[1], "tea") {
-			t.Errorf("told: %s", c)
+			t.Errorf("the agent received %s", c)
 		}
 	},
 	"agents.*.memory.allow_writes": func(t *testing.T) {
@@ -159,7 +159,7 @@ func lastPrompt(t *testing.T, memory string, turns ...string) string {
 	}
 	c := agent.Creates()
 	if len(c) != len(turns) {
-		t.Fatalf("%d tasks were made", len(c))
+		t.Fatalf("%d tasks were created", len(c))
 	}
 	return c[len(c)-1]
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// serverProofs are about the process as a whole.
+// serverProofs has the proofs of keys about the whole process.
 var serverProofs = map[string]func(*testing.T){
 	"listen": func(t *testing.T) {
 		addr := rig.FreeAddress(t)
@@ -59,18 +59,18 @@ var serverProofs = map[string]func(*testing.T){
 			}
 		}
 	},
-	"encryption.keys": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestNothingSealedIsInAnyFile"),
+	"encryption.keys": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestNoFileContainsSealedText"),
 	"encryption.write": func(t *testing.T) {
 		storetest.File(t)
 		file := filepath.Join(t.TempDir(), "a.db")
 		text := "database: " + file + rig.OneAgent + "\nencryption: {keys: ['env:KEY']}"
 		key := "KEY=" + sealingKey
 		r := rig.Configured(t, text, rig.Legacy(), key)
-		at := saysMuch(t, r)
+		at := storeEverywhere(t, r)
 		r.End()
 		r = rig.Configured(t, strings.Replace(text, "['env:KEY']", "['env:KEY'], write: plain", 1), rig.Legacy(), key)
 		done := "all database bodies are in the current format"
-		rig.Eventually(t, "what was sealed is plain", func() bool { return r.Logs.FilterMessage(done).Len() > 0 })
+		rig.Eventually(t, "sealed text is decrypted", func() bool { return r.Logs.FilterMessage(done).Len() > 0 })
 		r.End()
 		rig.Configured(t, "database: "+file+rig.OneAgent, rig.Legacy()).Get(at+"/state").Want(t, 200, privateWord)
 	},
@@ -138,9 +138,9 @@ var serverProofs = map[string]func(*testing.T){
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
 	},
 	"limits.upload_rate":           rig.ProvenBy("proxy", "TestSlowUploadGetsAResponse"),
-	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
-	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestRunThatLogsForEver"),
-	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
+	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestRunThatLogsTooMuch"),
+	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestRunThatLogsTooMuch"),
+	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestQueueLimitsOfThreadsAndKeys"),
 	"limits.max_files_per_request": rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
 	"limits.messages":              rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
 	"limits.max_state_keys":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
@@ -148,7 +148,7 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.max_prune_threads":     rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
 	"limits.crons":                 rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestLimitsOfOneRequest"),
 	"limits.request_memory":        rig.ProvenBy("proxy", "TestBodiesTogether"),
-	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestFurtherQueues"),
+	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestQueueLimitsOfThreadsAndKeys"),
 	"retention.events":             rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"retention.checkpoints":        rig.ProvenBy("proxy/maintenance", "TestRetention"),
 	"retention.stateless":          rig.ProvenBy("proxy/maintenance", "TestStatelessRunIsKeptForAnHour"),

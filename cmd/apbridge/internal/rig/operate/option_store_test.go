@@ -18,7 +18,7 @@ import (
 
 const indexDims = 16
 
-// embedding is a bridge with an index, these further settings, and a scripted endpoint.
+// embedding is a bridge with an index and a scripted endpoint of vectors.
 type embedding struct {
 	*rig.Bridge
 	*embeddingtest.Endpoint
@@ -31,8 +31,8 @@ func newEmbedding(t *testing.T, keys string) embedding {
 	return embedding{rig.Configured(t, block+rig.OneAgent, rig.Legacy()), e}
 }
 
-// remembers stores an item and waits until it is found by its meaning.
-func (e embedding) remembers(t *testing.T, value string) {
+// put stores an item and waits until it is found by its meaning.
+func (e embedding) put(t *testing.T, value string) {
 	t.Helper()
 	e.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":`+value+`}`).Want(t, 204)
 	rig.Eventually(t, "the item's vector", func() bool { return e.finds("feline") })
@@ -43,8 +43,8 @@ func (e embedding) finds(query string) bool {
 	return got.Status == 200 && strings.Contains(got.String(), `"key":"k"`)
 }
 
-// asks reports whether a request is as expected.
-func (e embedding) asks(t *testing.T, what string, is func(embeddingtest.Request) bool) {
+// wantRequest checks that a request to the endpoint is as expected.
+func (e embedding) wantRequest(t *testing.T, what string, is func(embeddingtest.Request) bool) {
 	t.Helper()
 	if !slices.ContainsFunc(e.Asked(), is) {
 		t.Errorf("%s is in no request: %+v", what, e.Asked())
@@ -58,7 +58,7 @@ func wantLossy(t *testing.T, got rig.Answer, want string) {
 	}
 }
 
-// expiring is a bridge with settings of store.ttl, whose agent "a" may write in the namespace n.
+// expiring starts a bridge with settings of store.ttl. Its agent "a" may write in the namespace n.
 func expiring(t *testing.T, ttl string, agent http.Handler) keeper {
 	t.Helper()
 	return keeper{rig.Configured(t, "store: {ttl: {"+ttl+"}}\nagents: {a: {url: $A, memory: {namespaces: [n], allow_writes: true}}}", map[string]http.Handler{"a": agent})}
@@ -89,9 +89,9 @@ func (k keeper) times(column string) map[string]int64 {
 	return times
 }
 
-// storeProofs are about the long-term store's treatment of items.
+// storeProofs has the proofs of keys about the long-term store.
 var storeProofs = map[string]func(*testing.T){
-	"store.agent": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestStoreOfTheAgent"),
+	"store.agent": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestItemsInTheAgentsStore"),
 	"store.index.embed": func(t *testing.T) {
 		const item, search = `{"namespace":["n"],"key":"k","value":{"t":"kitten"},"index":["t"]}`, `{"namespace_prefix":["n"],"query":"kitten"}`
 		without := rig.Configured(t, rig.OneAgent, rig.Legacy())
@@ -101,65 +101,65 @@ var storeProofs = map[string]func(*testing.T){
 		wantLossy(t, e.Do("PUT", "/store/items", item).Want(t, 204), "")
 		rig.Eventually(t, "the item's vector", func() bool { return e.finds("feline") })
 		wantLossy(t, e.Do("POST", "/store/items/search", search).Want(t, 200, `"key":"k"`, `"score":1`), "")
-		e.asks(t, "the model", func(q embeddingtest.Request) bool { return q.Model == "m" })
+		e.wantRequest(t, "the model", func(q embeddingtest.Request) bool { return q.Model == "m" })
 		e.Do("PUT", "/store/items", strings.Replace(item, `["t"]`, `["t["]`, 1)).Want(t, 422, "index[0]")
 	},
 	"store.index.dims": func(t *testing.T) {
 		e := newEmbedding(t, "")
-		e.remembers(t, `{"t":"kitten"}`)
+		e.put(t, `{"t":"kitten"}`)
 		wrong := rig.Configured(t, "store: {index: {dims: 17, embed: 'any:m', url: "+e.Endpoint.URL+"/v1}}"+rig.OneAgent, rig.Legacy())
 		wrong.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
-		rig.Eventually(t, "the complaint", func() bool {
+		rig.Eventually(t, "the warning is logged", func() bool {
 			return len(wrong.Logs.FilterMessageSnippet("could not be embedded").All()) > 0
 		})
 		wantLossy(t, wrong.Do("POST", "/store/items/search", `{"query":"kitten"}`).Want(t, 200, `"key":"k"`), "query;approximated")
 	},
 	"store.index.fields": func(t *testing.T) {
 		e := newEmbedding(t, "fields: ['t[*]']")
-		e.remembers(t, `{"t":["kitten","rain"],"u":"tea"}`)
-		e.asks(t, "each field", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+		e.put(t, `{"t":["kitten","rain"],"u":"tea"}`)
+		e.wantRequest(t, "each field", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
 	},
 	"store.index.url": func(t *testing.T) {
 		e := newEmbedding(t, "")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the path", func(q embeddingtest.Request) bool { return q.URI == "/v1/embeddings" })
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the path", func(q embeddingtest.Request) bool { return q.URI == "/v1/embeddings" })
 	},
 	"store.index.key": func(t *testing.T) {
 		e := newEmbedding(t, "key: canary-key")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the key", func(q embeddingtest.Request) bool { return q.Header.Get("Authorization") == "Bearer canary-key" })
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the key", func(q embeddingtest.Request) bool { return q.Header.Get("Authorization") == "Bearer canary-key" })
 	},
 	"store.index.api_version": func(t *testing.T) {
 		e := newEmbedding(t, "key: canary-key, api_version: '2024-10-21'")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the version", func(q embeddingtest.Request) bool {
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the version", func(q embeddingtest.Request) bool {
 			return strings.HasSuffix(q.URI, "/openai/deployments/m/embeddings?api-version=2024-10-21") && q.Header.Get("Api-Key") == "canary-key"
 		})
 	},
 	"store.index.headers": func(t *testing.T) {
 		e := newEmbedding(t, "headers: {X-Team: blue}")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the header", func(q embeddingtest.Request) bool { return q.Header.Get("X-Team") == "blue" })
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the header", func(q embeddingtest.Request) bool { return q.Header.Get("X-Team") == "blue" })
 	},
 	"store.index.query_prefix": func(t *testing.T) {
 		e := newEmbedding(t, "query_prefix: 'query: '")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"query: feline"}) })
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"query: feline"}) })
 	},
 	"store.index.document_prefix": func(t *testing.T) {
 		e := newEmbedding(t, "document_prefix: 'passage: '")
-		e.remembers(t, `{"t":"kitten"}`)
-		e.asks(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{`passage: {"t":"kitten"}`}) })
+		e.put(t, `{"t":"kitten"}`)
+		e.wantRequest(t, "the prefix", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{`passage: {"t":"kitten"}`}) })
 	},
 	"store.index.batch": func(t *testing.T) {
 		e := newEmbedding(t, "batch: 2, fields: ['t[*]']")
-		e.remembers(t, `{"t":["kitten","rain","tea"]}`)
-		e.asks(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+		e.put(t, `{"t":["kitten","rain","tea"]}`)
+		e.wantRequest(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
 	},
 	"store.index.batch_bytes": func(t *testing.T) {
 		e := newEmbedding(t, "batch_bytes: 10, fields: ['t[*]']")
-		e.remembers(t, `{"t":["kitten","rain","tea"]}`)
-		e.asks(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
+		e.put(t, `{"t":["kitten","rain","tea"]}`)
+		e.wantRequest(t, "the first two", func(q embeddingtest.Request) bool { return slices.Equal(q.Texts, []string{"kitten", "rain"}) })
 	},
 	"store.index.timeout": func(t *testing.T) {
 		over := make(chan struct{})
@@ -208,7 +208,7 @@ var storeProofs = map[string]func(*testing.T){
 func TestStoreSearchByMeaningOrWords(t *testing.T) {
 	t.Parallel()
 	e := newEmbedding(t, "")
-	e.remembers(t, `{"t":"kitten"}`)
+	e.put(t, `{"t":"kitten"}`)
 	for body, want := range map[string]string{
 		`{"query":"feline","search_by":"words"}`: `{"items":[]}`, `{"query":"kitten","search_by":"words"}`: `"key":"k"`,
 		`{"query":"feline","search_by":"meaning"}`: `"key":"k"`, `{"query":"kitten","search_by":"meaning"}`: `"key":"k"`,

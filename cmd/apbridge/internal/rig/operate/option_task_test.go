@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// pullProofs are about v1 clients that request steps.
+// pullProofs has the proofs of keys about v1 clients that request steps.
 var pullProofs = map[string]func(*testing.T){
 	"agents.*.stepping.mode": func(t *testing.T) {
 		for mode, want := range map[string][2]int{"lockstep": {3, 1}, "free": {3, 3}, "run": {1, 3}} {
@@ -18,7 +18,7 @@ var pullProofs = map[string]func(*testing.T){
 			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: "+mode+"}}}", map[string]http.Handler{"a": agent})
 			task := r.Task(`{"input":"hi"}`)
 			r.Do("POST", task+"/steps", "").Want(t, 200)
-			rig.Eventually(t, mode+": the work behind one POST", func() bool { return agent.Work() >= want[1] })
+			rig.Eventually(t, mode+": the work for one POST", func() bool { return agent.Work() >= want[1] })
 			after := agent.Work()
 			rest := r.Steps(task, 5)
 			if n := 1 + len(rest); mode != "run" && n != want[0] || after != want[1] {
@@ -32,7 +32,7 @@ var pullProofs = map[string]func(*testing.T){
 		task := r.Task(`{"input":"hi"}`)
 		r.Do("POST", task+"/steps", "").Want(t, 200, `"is_last":false`)
 		thread := strings.TrimPrefix(task, "/ap/v1/agent/tasks/")
-		rig.Eventually(t, "the end of a run that nobody pulls", func() bool {
+		rig.Eventually(t, "a run without requests for steps ends", func() bool {
 			return strings.Contains(r.Do("GET", "/threads/"+thread+"/runs", "").String(), `"status":"interrupted"`)
 		})
 	},
@@ -43,7 +43,7 @@ var pullProofs = map[string]func(*testing.T){
 		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {auto_answer: surprise me}}}", map[string]http.Handler{"a": agent})
 		r.Steps(r.Task(`{"input":"hi"}`), 3)
 		if in := agent.Inputs(); len(in) != 2 || !strings.Contains(in[1], "surprise me") {
-			t.Errorf("the agent was told %q", in)
+			t.Errorf("the agent received %q", in)
 		}
 	},
 	"agents.*.stepping.follow_up_runs": func(t *testing.T) {
@@ -60,7 +60,7 @@ var pullProofs = map[string]func(*testing.T){
 	},
 }
 
-// fileProofs are about files that pass between states and artifacts.
+// fileProofs has the proofs of keys about files in states and artifacts.
 var fileProofs = map[string]func(*testing.T){
 	"agents.*.artifacts.path": func(t *testing.T) {
 		for mode, texts := range map[string][]string{
@@ -99,7 +99,7 @@ var fileProofs = map[string]func(*testing.T){
 			r := rig.Configured(t, "agents: {a: {url: $A, artifacts: {max_inline: "+limit+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
 			got := r.Wait("hi").Want(t, 200, text)
 			if limit == "1" && strings.Contains(got.String(), `"content":"42"`) {
-				t.Errorf("a file above the limit stands in the state: %s", got.String())
+				t.Errorf("a file above the limit is in the state: %s", got.String())
 			}
 		}
 	},

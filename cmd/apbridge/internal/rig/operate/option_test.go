@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Every key of the configuration has an effect: each needs a proof, and a key without one fails the test.
+// TestEveryOptionIsHonoured checks that every configuration key has an effect. A key without a proof fails the test.
 func TestEveryOptionIsHonoured(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]func(*testing.T){}
@@ -26,17 +26,17 @@ func TestEveryOptionIsHonoured(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			if proof == nil {
-				t.Fatal("nothing shows that this key changes anything")
+				t.Fatal("no test proves that this key has an effect")
 			}
 			proof(t)
 		})
 	}
 	for key := range proofs {
-		t.Errorf("%s is no key", key)
+		t.Errorf("%s has a proof but is not a key", key)
 	}
 }
 
-// optionKeys returns the leaves of a configuration: agents.*.url, auth.keys[].id.
+// optionKeys returns the leaves of a configuration type, such as agents.*.url and auth.keys[].id.
 func optionKeys(at string, typ reflect.Type) (keys []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// origins is a peer that records the clients' requests for which it is called.
+// origins is a peer that records the client requests that caused its calls.
 type origins struct {
 	http.Handler
 	mu   sync.Mutex
@@ -46,13 +46,13 @@ func from(id, parent string) []string {
 func (o *origins) want(t *testing.T, what string, calls ...string) {
 	t.Helper()
 	if got := o.calls(); !slices.Equal(got, calls) {
-		t.Errorf("%s: the agent was called for %q, want %q", what, got, calls)
+		t.Errorf("%s: the agent was called for the requests %q, want %q", what, got, calls)
 	}
 }
 
-// TestAgentsAreToldTheRequest checks that every call of an agent of either kind has the id and the trace of the
+// TestAgentCallsHaveTheRequestsID checks that every call of an agent of either kind has the id and the trace of the
 // client's request, even if the run had to wait in the database.
-func TestAgentsAreToldTheRequest(t *testing.T) {
+func TestAgentCallsHaveTheRequestsID(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
 		t.Run(name, func(t *testing.T) {
@@ -85,12 +85,12 @@ func TestQueuedRunsKeepTheirRequest(t *testing.T) {
 	b.Get(first + "/join").OK()
 	b.Get(second + "/join").OK()
 	if got := peer.calls(); got[len(got)-1] != "queued "+otherParent+" congo=t61rcWkgMzE" {
-		t.Errorf("the agent was called for %q", got)
+		t.Errorf("the agent was called for the requests %q", got)
 	}
 }
 
-// TestStepsAreMadeForTheirRequest checks that in lockstep each step's call has the client's POST for that step.
-func TestStepsAreMadeForTheirRequest(t *testing.T) {
+// TestStepCallsHaveTheIDOfTheirRequest checks that in lockstep each step's call has the client's POST for that step.
+func TestStepCallsHaveTheIDOfTheirRequest(t *testing.T) {
 	t.Parallel()
 	peer := &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
 	b := rig.InFront(t, peer, rig.Lockstep)

@@ -33,7 +33,7 @@ const (
 	keyOfOwn   = "own---0123456789abcdef"
 )
 
-// personal is a bridge with two owners and an agent of each kind.
+// personal is a bridge with two owners and an agent of each dialect.
 type personal struct {
 	*rig.Bridge
 	graph  *adaptertest.ThreadAgent
@@ -75,8 +75,8 @@ func (p *personal) as(key, method, path, body string, headers ...string) rig.Ans
 	return p.Do(method, path, body, append(headers, "X-Api-Key", key)...)
 }
 
-// everything creates objects of each kind, with a word wherever one is possible.
-func (p *personal) everything(key, word string) (thread, task string) {
+// createAll creates objects of each kind and puts the word into every text.
+func (p *personal) createAll(key, word string) (thread, task string) {
 	t, say := p.T, func(method, path, body string, headers ...string) rig.Answer {
 		p.T.Helper()
 		return p.as(key, method, path, strings.ReplaceAll(body, "W", word), headers...).OK()
@@ -103,21 +103,21 @@ func (p *personal) everything(key, word string) (thread, task string) {
 	return thread, task
 }
 
-type became struct {
+type removedPart struct {
 	Outcome, Kind, ID, Agent, Why string
 	Thread                        string `json:"thread_id"`
 	Count                         int
 	End                           bool
 }
 
-func (p *personal) remove(key, query string) (list []became) {
+func (p *personal) remove(key, query string) (list []removedPart) {
 	p.T.Helper()
 	got := p.as(key, "DELETE", "/data?"+query, "").Is(200)
 	if how := got.Header.Get("X-Accel-Buffering"); how != "no" {
-		p.T.Errorf("X-Accel-Buffering: %q: nginx would hold the lines back", how)
+		p.T.Errorf("X-Accel-Buffering: %q: nginx would buffer the lines", how)
 	}
 	for line := range strings.Lines(got.String()) {
-		var b became
+		var b removedPart
 		if err := json.Unmarshal([]byte(line), &b); err != nil {
 			p.T.Fatalf("%q: %v", line, err)
 		}
@@ -127,7 +127,7 @@ func (p *personal) remove(key, query string) (list []became) {
 }
 
 // summary describes a list without ids.
-func summary(list []became) (words []string) {
+func summary(list []removedPart) (words []string) {
 	for _, b := range list {
 		words = append(words, strings.TrimSpace(b.Outcome+" "+b.Kind+" "+b.Agent))
 	}
@@ -147,9 +147,9 @@ func chats() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 }
 
-// TestOneOwnersDataGoes checks that an owner's data in each place is counted, exported and removed: no byte of it is in
-// any file afterwards, while the bridge serves. Other owners' data is unchanged.
-func TestOneOwnersDataGoes(t *testing.T) {
+// TestOwnersDataIsRemoved checks that an owner's data in each place is counted, exported and removed: no byte of it is
+// in any file afterwards, while the bridge serves. Other owners' data is unchanged.
+func TestOwnersDataIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]config.Secret{"plain": nil, "sealed": {"YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA="}} {
 		t.Run(name, func(t *testing.T) {
@@ -162,14 +162,14 @@ func TestOneOwnersDataGoes(t *testing.T) {
 func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 	t.Helper()
 	p := newPersonal(t, asking(), chats(), func(c *config.Config) { c.Encryption.Keys = keys })
-	bobs := chatter(p, keyOfBob, "bobsword")
+	bobs := createThread(p, keyOfBob, "bobsword")
 	before := p.rows()
-	thread, task := p.everything(keyOfAlice, mark)
+	thread, task := p.createAll(keyOfAlice, mark)
 	if p.found() == nil && !strings.Contains(p.Cfg.Database, "://") {
-		t.Error("the mark is in no file: nothing is shown below")
+		t.Error("the mark is in no file before the removal")
 	}
-	if files := p.said(); (files == nil) != (keys != nil) && !strings.Contains(p.Cfg.Database, "://") {
-		t.Errorf("what was said is in %v", files)
+	if files := p.foundInBodies(); (files == nil) != (keys != nil) && !strings.Contains(p.Cfg.Database, "://") {
+		t.Errorf("sealed text is in %v", files)
 	}
 	held := p.as(keyOfOps, "GET", "/data?owner=alice", "").Is(200)
 	kinds := map[string]float64{}
@@ -181,7 +181,7 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 		"webhooks": 1, "calls of agents": 1, "idempotency keys": 1, "requests for steps": 2,
 	} {
 		if kinds[kind] < least {
-			t.Errorf("there are %v %s, want %v or more: %s", kinds[kind], kind, least, held)
+			t.Errorf("%v %s, want at least %v: %s", kinds[kind], kind, least, held)
 		}
 	}
 	if !rig.Says(held.String(), `"agent":"graph","count":2`, `"agent":"agent"`, "no way to delete") {
@@ -198,20 +198,20 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 		want = []string{"", "kept copy agent", "kept database", "removed assistant", "removed copy graph", "removed cron", "removed items", "removed thread"}
 	}
 	if diff := cmp.Diff(want, summary(list)); diff != "" || !list[len(list)-1].End {
-		t.Errorf("what became of it (-want +got):\n%s\n%+v", diff, list)
+		t.Errorf("removed parts (-want +got):\n%s\n%+v", diff, list)
 	}
 	if files := p.found(); files != nil {
 		t.Errorf("the mark is still in %v", files)
 	}
 	if after := p.rows(); after != before {
-		t.Errorf("other rows are left than before:\n%s", cmp.Diff(strings.Split(before, "\n"), strings.Split(after, "\n")))
+		t.Errorf("rows of other owners changed:\n%s", cmp.Diff(strings.Split(before, "\n"), strings.Split(after, "\n")))
 	}
 	if threads := p.graph.Threads(); threads != 1 {
 		t.Errorf("the graph has %d threads afterwards", threads)
 	}
 	p.as(keyOfBob, "GET", bobs, "").Want(t, 200, "bobsword")
 	p.as(keyOfOps, "GET", "/data?owner=alice", "").Want(t, 200, `"kinds":[]`)
-	p.everything(keyOfAlice, mark) // she may continue
+	p.createAll(keyOfAlice, mark) // alice may use the bridge again
 	p.End()
 	if strings.Contains(p.log.String(), mark) {
 		t.Error("the mark is in the log")
@@ -225,14 +225,14 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 
 // Webhooks and idempotency keys outlive their objects. They still belong to their owner and are counted, exported and
 // removed. Those of other owners stay.
-func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
+func TestWebhooksAndIdempotencyKeysAreRemovedWithTheirOwner(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats(), func(c *config.Config) { c.Retention.Stateless = 0 })
 	for key, word := range map[string]string{keyOfAlice: mark, keyOfBob: "bobsword"} {
 		run := func(at string) {
 			p.as(key, "POST", at, `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]},"webhook":"`+p.hook+`"}`, "Idempotency-Key", word+at).OK()
 		}
-		run("/runs/wait") // its thread is deleted with its end
+		run("/runs/wait") // its thread is deleted when it ends
 		thread := p.as(key, "POST", "/threads", `{}`, "Idempotency-Key", word).OK().Text("thread_id")
 		run("/threads/" + thread + "/runs/wait")
 		p.as(key, "DELETE", "/threads/"+thread, "").OK()
@@ -255,23 +255,22 @@ func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if alice, bob := held("alice"), held("bob"); alice != "map[]" || bob != rest {
-		t.Errorf("of alice there is %s, of bob %s", alice, bob)
+		t.Errorf("alice has %s, bob has %s", alice, bob)
 	}
 	if files := p.found(); files != nil {
 		t.Errorf("the mark is still in %v", files)
 	}
 }
 
-// chatter creates a thread of another owner with an item of hers, and returns its path.
-func chatter(p *personal, key, word string) string {
+// createThread creates a thread and an item of an owner and returns the thread's path.
+func createThread(p *personal, key, word string) string {
 	at := "/threads/" + p.as(key, "POST", "/threads", `{"metadata":{"about":"`+word+`"}}`).OK().Text("thread_id")
 	p.as(key, "POST", at+"/runs/wait", `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]}}`).OK()
 	p.as(key, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{"text":"`+word+`"}}`).OK()
 	return at
 }
 
-// checkExport reads an archive and checks that it has each marked place, with the bytes of files, and nothing of
-// others.
+// checkExport checks that an exported archive has each marked text and the bytes of files, and no data of other owners.
 func (p *personal) checkExport(thread, task string) {
 	p.T.Helper()
 	whole := p.as(keyOfOps, "GET", "/data/export?owner=alice", "").Is(200)
@@ -296,11 +295,11 @@ func (p *personal) checkExport(thread, task string) {
 		}
 	}
 	if calls := files["rows/run_calls-001.ndjson"]; !strings.Contains(calls, mark+"24") {
-		p.T.Errorf("the calls of a run that failed are not in the export: %s", calls)
+		p.T.Errorf("the calls of a failed run are not in the export: %s", calls)
 	}
 	for _, name := range []string{"README.txt", "held.json", "threads/" + thread + ".json", "rows/events-001.ndjson"} {
 		if files[name] == "" {
-			p.T.Errorf("there is no %s in the export", name)
+			p.T.Errorf("%s is not in the export", name)
 		}
 	}
 	if got := files["files/"+task+"/"+mark+"11.txt"]; got != strings.Repeat(mark+"12 ", 50_000) {

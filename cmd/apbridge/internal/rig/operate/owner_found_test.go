@@ -39,15 +39,15 @@ func (p *personal) rows() string {
 	return regexp.MustCompile(`(?m)^\{"(agents_seen|agent_facts|secrets|item_index|end)".*\n`).ReplaceAllString(b.String(), "")
 }
 
-// found returns the files of the database and the logs that contain the mark. said returns those that contain a mark
-// from a body, which is sealed if there are keys.
-func (p *personal) found() []string { return p.having(regexp.MustCompile(mark)) }
+// found returns the files of the database and the logs that contain a mark.
+func (p *personal) found() []string { return p.filesWith(regexp.MustCompile(mark)) }
 
-func (p *personal) said() []string {
-	return p.having(regexp.MustCompile(mark + `(3|5|6|8|9|1[02-4]|1[7-9]|2[0134])\b`))
+// foundInBodies returns the files that contain a mark from a body, which is sealed if there are keys.
+func (p *personal) foundInBodies() []string {
+	return p.filesWith(regexp.MustCompile(mark + `(3|5|6|8|9|1[02-4]|1[7-9]|2[0134])\b`))
 }
 
-func (p *personal) having(words *regexp.Regexp) (files []string) {
+func (p *personal) filesWith(words *regexp.Regexp) (files []string) {
 	p.T.Helper()
 	folders := []string{p.folder}
 	if !strings.Contains(p.Cfg.Database, "://") {

@@ -13,14 +13,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// sealingKey is a key in the form of its file.
+// sealingKey is the content of a key file.
 const sealingKey = "YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA="
 
 // privateWord is in all texts of the client and the agent.
 const privateWord = "quixotically"
 
-// saysMuch sends the word through everything that stores bodies.
-func saysMuch(t *testing.T, b *rig.Bridge) (thread string) {
+// storeEverywhere puts the word into every kind of stored body.
+func storeEverywhere(t *testing.T, b *rig.Bridge) (thread string) {
 	t.Helper()
 	const body = `{"assistant_id":"a","input":"%s","config":{"configurable":{"x":"%[1]s"}},"context":{"y":"%[1]s"}}`
 	const id = "01980000-0000-7000-8000-0000000000aa"
@@ -54,9 +54,9 @@ func holding(t *testing.T, database string) (files []string) {
 	return files
 }
 
-// With a key, no word of clients and agents is in a file of the database or a backup, and the next process can read
-// everything.
-func TestNothingSealedIsInAnyFile(t *testing.T) {
+// TestNoFileContainsSealedText checks that with a key, no text of clients and agents is in a file of the database or a
+// backup, and that the next process can read everything.
+func TestNoFileContainsSealedText(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
 	for _, sealed := range []bool{true, false} {
@@ -69,7 +69,7 @@ func TestNothingSealedIsInAnyFile(t *testing.T) {
 				environ = []string{"KEY=" + sealingKey}
 			}
 			b := rig.Configured(t, text, rig.Legacy(), environ...)
-			at := saysMuch(t, b)
+			at := storeEverywhere(t, b)
 			if _, err := archive.Backup(t.Context(), file, file+".backup", func(int, int) {}); err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,7 @@ func TestOneTraceFromRequestToAgent(t *testing.T) {
 			}
 			got := slices.DeleteFunc(peer.calls(), func(call string) bool { return !slices.Contains(told, call) })
 			if len(told) == 0 || len(got) != len(told) {
-				t.Errorf("%d calls of the agent were told of one of %d spans", len(got), len(told))
+				t.Errorf("%d calls of the agent have one of %d spans", len(got), len(told))
 			}
 			if run.Has["apbridge.run.status"] != "success" || run.Has["apbridge.agent"] != "agent" || run.GetTraceState() != "congo=t61rcWkgMzE" {
 				t.Errorf("the run: %v", run)
@@ -74,7 +74,7 @@ func keepsSecrets(t *testing.T, c *rig.Collector) {
 	t.Helper()
 	for _, s := range c.Spans(nil) {
 		if text := s.String(); strings.Contains(text, "secret-") || strings.Contains(text, `"hi"`) {
-			t.Errorf("a span tells %s", text)
+			t.Errorf("a span contains %s", text)
 		}
 	}
 }
@@ -98,13 +98,13 @@ func TestQueuedRunsKeepTheirTrace(t *testing.T) {
 	below(t, request, otherTrace, otherSpan)
 	below(t, run, otherTrace, request.ID())
 	if run.GetStartTimeUnixNano() >= request.GetEndTimeUnixNano() {
-		t.Error("the run's span begins when it was taken up")
+		t.Error("the run's span does not include its waiting time")
 	}
 }
 
-// TestTakenUpRunsAreOneSpan checks that a run that one process hands over and the next one ends has a single complete
-// span.
-func TestTakenUpRunsAreOneSpan(t *testing.T) {
+// TestRunOfTwoProcessesIsOneSpan checks that a run that one process hands over and the next one ends has a single
+// complete span.
+func TestRunOfTwoProcessesIsOneSpan(t *testing.T) {
 	t.Parallel()
 	c, g := rig.NewCollector(t), rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
 	b := traced(t, g, c, rig.Whole)
@@ -125,7 +125,8 @@ func TestTakenUpRunsAreOneSpan(t *testing.T) {
 	}
 }
 
-// TestResumedRunsAreLinked checks that an answer is in the trace of its own request, with a link to the run that asked.
+// TestResumedRunsAreLinked checks that an answer is in the trace of its own request, with a link to the interrupted
+// run.
 func TestResumedRunsAreLinked(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"opaque": rig.Curious(1), "stateful": rig.Asking(adaptertest.ChatPlay())} {
@@ -181,8 +182,8 @@ func TestRetriesAreEvents(t *testing.T) {
 	}
 }
 
-// TestRunsThatNeverBeganAreTold checks that a run that is cancelled while it waits also has a span.
-func TestRunsThatNeverBeganAreTold(t *testing.T) {
+// TestRunsCancelledWhileQueuedHaveASpan checks that a run that is cancelled while it waits also has a span.
+func TestRunsCancelledWhileQueuedHaveASpan(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
 	b := traced(t, adaptertest.NewStepAgent(adaptertest.Plain), c)
@@ -206,7 +207,7 @@ func TestDeliveriesAreInTheRunsTrace(t *testing.T) {
 	delivery := c.Await(t, "POST webhook", "")
 	below(t, delivery, oneTrace, c.Await(t, "run agent", "").ID())
 	if got := <-told; got != delivery.TraceParent() {
-		t.Errorf("the receiver was told %q", got)
+		t.Errorf("the receiver got %q", got)
 	}
 	keepsSecrets(t, c)
 }
@@ -232,7 +233,7 @@ func TestStreamsEndTheirSpans(t *testing.T) {
 	if early := c.Spans(func(s rig.Span) bool {
 		return strings.HasSuffix(s.GetName(), "/runs/stream") || strings.Contains(s.GetName(), "healthz")
 	}); len(early) > 0 {
-		t.Errorf("told too early, or in vain: %s", early)
+		t.Errorf("spans of the open stream or of /healthz were exported: %s", early)
 	}
 	g.Open()
 	<-done
@@ -256,8 +257,8 @@ func TestLogsNameTheTrace(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNoRunUp checks that runs and the bridge end although spans are not accepted.
-func TestASilentCollectorHoldsNoRunUp(t *testing.T) {
+// TestSilentCollectorDelaysNoRun checks that runs and the bridge end although the collector accepts no spans.
+func TestSilentCollectorDelaysNoRun(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -271,8 +272,8 @@ func TestASilentCollectorHoldsNoRunUp(t *testing.T) {
 	b.End()
 }
 
-// TestTracesAsTheEnvironmentSays checks resource, headers, compression, sampling and propagation.
-func TestTracesAsTheEnvironmentSays(t *testing.T) {
+// TestTracesFollowTheEnvironment checks resource, headers, compression, sampling and propagation.
+func TestTracesFollowTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c, peer := rig.NewCollector(t), &carried{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, peer).URL)})
@@ -286,14 +287,14 @@ func TestTracesAsTheEnvironmentSays(t *testing.T) {
 	c.Await(t, "run agent", "in")
 	b.End()
 	if n := len(c.Spans(func(s rig.Span) bool { return s.Trace() != otherTrace })); n != 0 {
-		t.Errorf("%d spans that the sampler had left out", n)
+		t.Errorf("%d spans were exported although they are not sampled", n)
 	}
 	resource, header := c.Of()
 	if resource["service.name"] != "front" || resource["deployment.environment.name"] != "a,b" || header.Get("X-Key") != "a b" || header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("of %v, with %v", resource, header)
+		t.Errorf("resource %v, header %v", resource, header)
 	}
 	if _, came := peer.seen.Load("user=7"); !came {
-		t.Error("the baggage is lost")
+		t.Error("the baggage did not reach the agent")
 	}
 }
 

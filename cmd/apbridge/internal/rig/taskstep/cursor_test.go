@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A step that was handed out is not handed out again by the next process, although the response did not wait for the
-// store.
+// A step that was handed out is not handed out again by the next process, although the response did not wait until the
+// store had recorded it.
 func TestCursorSurvivesTheProcess(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})
@@ -32,7 +32,7 @@ func TestCursorSurvivesTheProcess(t *testing.T) {
 }
 
 // A task is deleted with its thread, whether or not one of its steps was pulled.
-func TestTasksGoWithTheirThread(t *testing.T) {
+func TestDeletingAThreadDeletesItsTask(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})
 	for _, pulled := range []bool{false, true, false} { // the agent is known from the second on

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestURLOfALargeFile checks that the state has a URL on the bridge for a file above artifacts.max_inline, which works
-// with the key that read the state and with no other tenant's.
+// TestURLOfALargeFile checks that the state has a URL on the bridge for a file above artifacts.max_inline. The URL
+// works with the key that read the state, but not with another tenant's.
 func TestURLOfALargeFile(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("large ", 100)

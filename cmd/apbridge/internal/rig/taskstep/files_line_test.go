@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// keeper is a task/step agent that writes the file notes, always with the same contents unless its input is "more", and
-// records its files.
+// keeper is a task/step agent that records its files and writes the file "notes". The contents are always the same
+// unless its input is "more".
 type keeper struct {
 	*adaptertest.StepAgent
 	mu    sync.Mutex
@@ -84,10 +84,10 @@ func TestFilesFollowTheStateOfTheRun(t *testing.T) {
 			b.Get(run + "/join").OK()
 			given, notes := agent.next(b, at, tt.between(b, at, run))
 			if diff := cmp.Diff(tt.given, given); diff != "" {
-				t.Errorf("what the agent was given (-want +got):\n%s", diff)
+				t.Errorf("files that the agent received (-want +got):\n%s", diff)
 			}
 			if notes != "first" {
-				t.Errorf("its file in the state is %v", notes)
+				t.Errorf("the notes in the state are %v", notes)
 			}
 		})
 	}

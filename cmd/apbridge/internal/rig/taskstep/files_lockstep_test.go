@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filer is a graph of four steps, each of which keeps its files in its state.
+// filer is a graph of four steps that keeps its files in its state.
 type filer struct {
 	adaptertest.ThreadAgent
 
@@ -144,8 +144,8 @@ func hasLate(b *rig.Bridge, at string) {
 	}
 }
 
-// A file that is uploaded between two steps, or during one, is in the agent's state before its next step: each version
-// once, and as the client's own.
+// A file that is uploaded between two steps, or during one, is in the agent's state before its next step. Each version
+// is there once, and belongs to the client.
 func TestUploadsInLockstep(t *testing.T) {
 	t.Parallel()
 	own := []string{"between.txt <nil> false 2", "first.txt <nil> false 1, mended", "during.txt in/during.txt false 3"}
@@ -156,7 +156,7 @@ func TestUploadsInLockstep(t *testing.T) {
 		b := rig.InFront(t, g, rig.Lockstep)
 		at := duringSecond(t, b, g)
 		if diff := cmp.Diff([]string{"/first.txt", "/between.txt", "/first.txt /in/during.txt", ""}, agent.came()); diff != "" {
-			t.Errorf("files that came with the steps (-want +got):\n%s", diff)
+			t.Errorf("files received with the steps (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(own, filesAt(b, at)); diff != "" {
 			t.Errorf("artifacts (-want +got):\n%s", diff)
@@ -170,10 +170,10 @@ func TestUploadsInLockstep(t *testing.T) {
 		b := rig.InFront(t, g, rig.Lockstep)
 		at := duringSecond(t, b, g)
 		if diff := cmp.Diff([]int{1, 1, 2, 0}, agent.came()); diff != "" {
-			t.Errorf("files that came before the steps (-want +got):\n%s", diff)
+			t.Errorf("files received before the steps (-want +got):\n%s", diff)
 		}
 		if forms := agent.forms; len(forms) != 4 || !rig.Says(strings.Join(forms[2:], ""), "1, mended") {
-			t.Errorf("the agent was not given the mended file: %q", forms)
+			t.Errorf("the agent did not receive the corrected file: %q", forms)
 		}
 		hasLate(b, at)
 		if diff := cmp.Diff(own, filesAt(b, at)); diff != "" {
@@ -183,7 +183,7 @@ func TestUploadsInLockstep(t *testing.T) {
 }
 
 // An upload that cannot be read when a step begins is sent with the next.
-func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
+func TestUnreadableUploadIsSentWithTheNextStep(t *testing.T) {
 	t.Parallel()
 	agent := newFiler()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL, rig.Lockstep)})
@@ -200,12 +200,12 @@ func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 	}
 	b.Post(at+"/steps", "").OK()
 	if diff := cmp.Diff([]string{"/later.txt", "/hidden.txt /later.txt", ""}, agent.came()); diff != "" {
-		t.Errorf("files that came with the steps (-want +got):\n%s", diff)
+		t.Errorf("files received with the steps (-want +got):\n%s", diff)
 	}
 }
 
 // If a client replaces a file while it is sent to the agent, the agent gets the new version.
-func TestUploadThatIsReplacedUnderWay(t *testing.T) {
+func TestUploadReplacedWhileItIsSent(t *testing.T) {
 	t.Parallel()
 	agent := newTaker()
 	g := rig.NewGate(agent, func(r *http.Request) bool {
@@ -224,9 +224,9 @@ func TestUploadThatIsReplacedUnderWay(t *testing.T) {
 	if step.Status != 200 || step.At("output") != "1" {
 		t.Errorf("the step: %d %.300s", step.Status, step.Body)
 	}
-	agent.mu.Lock() // the upload that broke may still be taken in
+	agent.mu.Lock() // the agent may still be reading the broken upload
 	defer agent.mu.Unlock()
 	if !rig.Says(strings.Join(agent.forms, ""), "\r\n\r\nnew\r\n") {
-		t.Errorf("the agent was not given the new bytes, in %d uploads", len(agent.forms))
+		t.Errorf("the agent did not receive the new bytes in %d uploads", len(agent.forms))
 	}
 }

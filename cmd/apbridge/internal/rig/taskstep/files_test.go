@@ -49,7 +49,7 @@ func given(t *testing.T, agent *adaptertest.ThreadAgent, n int) map[string]any {
 
 // Files that are uploaded before the first step are in the graph's input under their paths, in the configured style.
 // Bytes that are not text are base64.
-func TestUploadsReachAGraph(t *testing.T) {
+func TestUploadsAreInTheInputOfAGraph(t *testing.T) {
 	t.Parallel()
 	text := func(content string) map[string]any {
 		return map[string]any{"content": content, "encoding": "utf-8", "mimeType": "text/plain"}
@@ -71,20 +71,20 @@ func TestUploadsReachAGraph(t *testing.T) {
 				b.Upload(at+"/artifacts", "empty", "in/", "").OK()
 				b.Upload(at+"/artifacts", "b.bin", "", "\xff\x00\x01").OK()
 				if agent.Work() != 0 || first.Text("artifact_id") != again.Text("artifact_id") {
-					t.Errorf("%d runs before the first step; a path has two ids: %s %s", agent.Work(), first.Body, again.Body)
+					t.Errorf("%d runs before the first step, or one path with two ids: %s %s", agent.Work(), first.Body, again.Body)
 				}
 				rig.PullAll(t, b, at, "")
 				if diff := cmp.Diff(want, given(t, agent, 0)); diff != "" {
-					t.Errorf("the state it began with (-want +got):\n%s", diff)
+					t.Errorf("the initial state (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-// A broken download continues at its position, as with curl -C -, through every guard and whatever codings the client
-// accepts.
-func TestADownloadGoesOn(t *testing.T) {
+// A client can resume a broken download at its position, as with curl -C -, through every guard and with any coding
+// that it accepts.
+func TestDownloadIsResumed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, writer(`{}`))
 	at := b.Task(`{"input":"hi"}`)
@@ -104,7 +104,7 @@ func TestADownloadGoesOn(t *testing.T) {
 }
 
 // Files in additional_input reach the graph together with the uploads.
-func TestUploadsBesideNamedFiles(t *testing.T) {
+func TestUploadsWithFilesOfAdditionalInput(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{}`)
 	b := rig.InFront(t, agent, func(a *config.Agent) { a.Artifacts.Style = "string" })
@@ -113,7 +113,7 @@ func TestUploadsBesideNamedFiles(t *testing.T) {
 	rig.PullAll(t, b, at, "")
 	want := map[string]any{"/named.txt": "named", "/both.txt": "uploaded"}
 	if diff := cmp.Diff(want, given(t, agent, 0)); diff != "" {
-		t.Errorf("the state it began with (-want +got):\n%s", diff)
+		t.Errorf("the initial state (-want +got):\n%s", diff)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}
 	for _, a := range first.List("artifacts") {
 		if rig.Dig(a, "file_name") == "given.txt" && rig.Dig(a, "artifact_id") != upload.At("artifact_id") {
-			t.Errorf("a changed upload has another id: %v", a)
+			t.Errorf("a changed upload has a new id: %v", a)
 		}
 	}
 	rig.PullAll(t, b, at, `{"input":"more"}`)
@@ -153,7 +153,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}
 	for _, a := range second.List("artifacts") {
 		if ids[rig.Dig(a, "file_name")] != rig.Dig(a, "artifact_id") {
-			t.Errorf("%v has got another id", a)
+			t.Errorf("%v has a new id", a)
 		}
 	}
 	if got := filesAt(b, at); len(got) == 0 || got[0] != "string <nil> true newer text" {
@@ -161,7 +161,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}
 }
 
-// filesAt lists a task's files as harnesses see them: name, folder, owner, bytes.
+// filesAt lists a task's files as benchmark harnesses see them: name, folder, owner, bytes.
 func filesAt(b *rig.Bridge, at string) (list []string) {
 	b.T.Helper()
 	for _, a := range b.Get(at + "/artifacts?page_size=50").OK().List("artifacts") {
@@ -217,7 +217,7 @@ func TestUploadsAtAQuestion(t *testing.T) {
 	rig.PullAll(t, b, at, "")
 	got := <-sent
 	if file, _ := got.Update.Files["/in/late.txt"].(map[string]any); !rig.Says(string(got.Resume), "see my file") || file["content"] != "the answer's file" {
-		t.Errorf("the graph was answered %s with %v", got.Resume, got.Update.Files)
+		t.Errorf("the graph received the answer %s with the files %v", got.Resume, got.Update.Files)
 	}
 	want := []string{"made.txt <nil> true made", "late.txt in/late.txt false the answer's file"}
 	if diff := cmp.Diff(want, filesAt(b, at)); diff != "" {
@@ -254,7 +254,7 @@ func TestUploadsBetweenSteps(t *testing.T) {
 	sent := func(want int) {
 		t.Helper()
 		if got := agent.Counts().Uploads; got != want {
-			t.Errorf("the agent has been given %d files, want %d", got, want)
+			t.Errorf("the agent received %d files, want %d", got, want)
 		}
 	}
 	b.Post(at+"/steps", "").OK()

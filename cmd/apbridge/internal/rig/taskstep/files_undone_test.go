@@ -11,7 +11,7 @@ import (
 
 // The artifacts of a task are those of its state: a rollback removes the run's files and restores those that it
 // replaced.
-func TestFilesOfARunThatIsRolledBack(t *testing.T) {
+func TestFilesOfARolledBackRun(t *testing.T) {
 	t.Parallel()
 	for name, undo := range map[string]func(b *rig.Bridge, run string){
 		"deleted":     func(b *rig.Bridge, run string) { b.Do("DELETE", run, "") },
@@ -32,7 +32,7 @@ func TestFilesOfARunThatIsRolledBack(t *testing.T) {
 			undo(b, thread+"/runs/"+run)
 			b.Get(thread + "/runs/" + run).Is(http.StatusNotFound)
 			if diff := cmp.Diff(want, filesAt(b, at)); diff != "" {
-				t.Errorf("without it (-want +got):\n%s", diff)
+				t.Errorf("after the rollback (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -19,13 +19,13 @@ import (
 const (
 	gigabyte = 1 << 30
 	quarter  = gigabyte / 4
-	// mostMemory is the maximum memory of a bridge while files of any size pass, in MB.
+	// mostMemory is the maximum memory in MB of a bridge that transfers files of any size.
 	mostMemory = 100
 )
 
-// A gigabyte goes up, and down again; a quarter of it goes up in the other order of the form's parts, on to the agent,
-// and as much of the agent's own the other way, in a bridge whose memory stays flat.
-func TestAGigabytePassesInFlatMemory(t *testing.T) {
+// A gigabyte is uploaded and downloaded. A quarter of it is uploaded with the form's parts in the other order and sent
+// to the agent, and a file of the same size comes back from the agent. The bridge's memory does not grow with the size.
+func TestAGigabyteNeedsLittleMemory(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("takes up to a minute and 4 GB of disk; APBRIDGE_TEST_LARGE=1 runs this")
 	}
@@ -37,7 +37,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	bridge := rig.StartProcess(t, rig.Release(t), folder, rig.LargeConfig(folder, server.URL, ""))
 	flat := func(after string) {
 		if peak := bridge.Peak(); peak > mostMemory {
-			t.Errorf("after %s the bridge's memory has been at %.0f MB", after, peak)
+			t.Errorf("after %s the peak of the bridge's memory is %.0f MB", after, peak)
 		} else {
 			t.Logf("after %s: %.0f MB at most", after, peak)
 		}
@@ -59,7 +59,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	flat("a file for the agent, and one of its own")
 	want := sumOf(rig.LargeFile(quarter))
 	if agent.taken() != want {
-		t.Errorf("the agent got %s, want %s", agent.taken(), want)
+		t.Errorf("the agent received %s, want %s", agent.taken(), want)
 	}
 	made, err := rig.Between(step, `"artifacts":[{"artifact_id":"`, `"`)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	flat("the agent's file")
 }
 
-// An upload over the limit, however it is announced, and one that breaks off, leave nothing.
+// An upload over the limit, with or without a declared length, leaves no data, nor does one that breaks off.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
@@ -92,7 +92,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 				status = upload(t.Context(), client, task, body, length)
 			}
 			if status != http.StatusRequestEntityTooLarge {
-				t.Errorf("too large, folder %q, announced %t: %d", sub, announced, status)
+				t.Errorf("too large, folder %q, declared %t: %d", sub, announced, status)
 			}
 		}
 		body, length := rig.LargeForm(sub, limit/2)
@@ -100,7 +100,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 		upload(ctx, client, task, &leaving{body, length / 2, leave}, length)
 		body, length = rig.LargeForm(sub, limit/2)
 		if status := upload(t.Context(), client, task, io.LimitReader(body, length-10), -1); status != http.StatusUnprocessableEntity {
-			t.Errorf("without its end, folder %q: %d", sub, status)
+			t.Errorf("incomplete, folder %q: %d", sub, status)
 		}
 	}
 	bridge.Stop()
@@ -122,7 +122,7 @@ func upload(ctx context.Context, c *http.Client, task string, body io.Reader, le
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", "multipart/form-data; boundary="+rig.LargeBoundary)
-	req.Header.Set("Expect", "100-continue") // a client that announces too much then gets the refusal instead of a broken pipe
+	req.Header.Set("Expect", "100-continue") // so that a client that declares too much gets the refusal instead of a broken pipe
 	res, err := c.Do(req)
 	if err != nil {
 		return 0
@@ -131,7 +131,7 @@ func upload(ctx context.Context, c *http.Client, task string, body io.Reader, le
 	return res.StatusCode
 }
 
-// leaving is a body whose client disconnects in the middle.
+// leaving is a request body whose client disconnects in the middle.
 type leaving struct {
 	io.Reader
 	left  int64

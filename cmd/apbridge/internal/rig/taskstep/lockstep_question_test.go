@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionOfAnAgent passes a question to both faces, and the answer back, in every mode that has steps.
+// TestQuestionOfAnAgent checks that clients of both faces get an agent's question and can answer it, in every stepping
+// mode.
 func TestQuestionOfAnAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("threadrun", func(t *testing.T) {
@@ -94,8 +95,8 @@ func TestDefaultAnswer(t *testing.T) {
 	}
 }
 
-// TestQuestionInOneStep checks that a question is a separate step if one step is the whole run, and that its answer
-// brings the rest in one step.
+// TestQuestionInOneStep checks that a question is a separate step even if one step is otherwise the whole run, and that
+// the rest after the answer is one step.
 func TestQuestionInOneStep(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -123,8 +124,8 @@ func TestQuestionInOneStep(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfAGraphWithoutIDs checks that text answers the first of several questions. The agent could not assign
-// it to another one, and asks that again.
+// TestQuestionsOfAGraphWithoutIDs checks that text answers the first of several questions. Without ids the agent cannot
+// assign it to another one, so it asks the others again.
 func TestQuestionsOfAGraphWithoutIDs(t *testing.T) {
 	t.Parallel()
 	two := adaptertest.NamelessPlay()
@@ -151,7 +152,7 @@ func TestQuestionsOfAGraphWithoutIDs(t *testing.T) {
 		Command struct{ Resume json.RawMessage }
 	}
 	if bodies := agent.Bodies(rig.StartRoute); len(bodies) != 2 || json.Unmarshal(bodies[1], &resumed) != nil || string(resumed.Command.Resume) != `"blue"` {
-		t.Errorf("%d requests for runs, the last answers with %s", len(bodies), resumed.Command.Resume)
+		t.Errorf("%d requests for runs, the last one with the answer %s", len(bodies), resumed.Command.Resume)
 	}
 }
 
@@ -214,7 +215,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 		b := rig.InFront(t, inTurns(40))
 		checkUnanswered(t, rig.PullAtMost(t, b, b.Task(`{"input":"hi"}`), "", 90), "Send this mail?")
 	})
-	t.Run("an answer begins anew", func(t *testing.T) {
+	t.Run("an answer resets the count", func(t *testing.T) {
 		t.Parallel()
 		agent := rig.Asking()
 		b := rig.InFront(t, agent)

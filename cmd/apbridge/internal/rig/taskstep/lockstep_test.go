@@ -50,7 +50,7 @@ func TestLockstepModes(t *testing.T) {
 				t.Errorf("the agent did %d pieces of work before the first step", n)
 			}
 			first := b.Post(at+"/steps", "").OK()
-			rig.Eventually(t, "the agent's work", func() bool { return peer.Work() >= tt.atFirst })
+			rig.Eventually(t, "the agent works", func() bool { return peer.Work() >= tt.atFirst })
 			if n := peer.Work(); n != tt.atFirst {
 				t.Errorf("the agent did %d pieces of work by the first step, want %d", n, tt.atFirst)
 			}
@@ -65,8 +65,8 @@ func TestLockstepModes(t *testing.T) {
 	}
 }
 
-// TestLockstepWords checks that the client's text reaches the agent unchanged, step by step.
-func TestLockstepWords(t *testing.T) {
+// TestLockstepTextReachesTheAgent checks that the client's text reaches the agent unchanged, step by step.
+func TestLockstepTextReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent)
@@ -108,7 +108,7 @@ func TestFollowUps(t *testing.T) {
 			t.Errorf("%d tasks and %d steps, want 2 and 6", c.Creates, c.Steps)
 		}
 		if made := agent.Creates(); len(made) == 2 && !rig.Says(made[1], "Conversation so far", "Current request:", "and now?") {
-			t.Errorf("the second task was told %s", made[1])
+			t.Errorf("the second task received %s", made[1])
 		}
 	})
 	t.Run("in mid-run", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestFollowUps(t *testing.T) {
 		steps := rig.PullAll(t, b, at, "")
 		again := say(b, at, "and now?")
 		if again.Text("step_id") != steps[2].Text("step_id") || agent.Counts().Creates != 1 {
-			t.Errorf("more words brought %s", again.Body)
+			t.Errorf("more text is answered with %s", again.Body)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 			all.Wait()
 			close(got)
 			if first.OK().Text("output") != "one" {
-				t.Errorf("who came first got %s", first.Body)
+				t.Errorf("the first client got %s", first.Body)
 			}
 			var texts []string
 			for a := range got {
@@ -185,8 +185,8 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestLockstepIdle checks that a task is cancelled if its client does not return. While a step is being served it is
-// not, see TestTaskIsNotCancelledWhileAStepIsServed.
+// TestLockstepIdle checks that a task is cancelled if its client does not return.
+// TestTaskIsNotCancelledWhileAStepIsServed covers a task whose step is being served.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
 	after := func(d time.Duration) func(*config.Agent) {
@@ -203,10 +203,10 @@ func TestLockstepIdle(t *testing.T) {
 		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).OK().Text("status") == "idle" })
 		last := b.Post(at+"/steps", "").OK()
 		if last.At("is_last") != true || last.At("additional_output.error.type") == nil || agent.Work() != 1 {
-			t.Errorf("the step after: %s; %d steps", last.Body, agent.Work())
+			t.Errorf("the step after the cancellation: %s; %d steps", last.Body, agent.Work())
 		}
 	})
-	t.Run("free run that nobody pulls", func(t *testing.T) {
+	t.Run("free run without requests for steps", func(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
 		agent.Script[2].Fault = adaptertest.Hang
@@ -216,7 +216,7 @@ func TestLockstepIdle(t *testing.T) {
 		thread := rig.ThreadOfTask(at)
 		rig.Eventually(t, "the run is cancelled", func() bool { return b.Get(thread).OK().Text("status") == "idle" })
 		if two := b.Post(at+"/steps", "").OK(); two.Text("output") != "two" {
-			t.Errorf("what was done before: %s", two.Body)
+			t.Errorf("the step done before the cancellation: %s", two.Body)
 		}
 	})
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// seer ends each of its tasks with one step.
-func seer() *adaptertest.StepAgent {
+// oneStep returns an agent that ends each task with one step.
+func oneStep() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Choose: func(string, map[string]string) []adaptertest.ScriptStep {
 		return []adaptertest.ScriptStep{{Output: `"seen"`, Last: true}}
 	}}
 }
 
-// TestAdditionalInputIsPassedOn checks that an agent of version 1 receives additional_input according to the loss
+// TestAgentReceivesAdditionalInput checks that an agent of version 1 receives additional_input according to the loss
 // table, if its run begins at once.
-func TestAdditionalInputIsPassedOn(t *testing.T) {
+func TestAgentReceivesAdditionalInput(t *testing.T) {
 	t.Parallel()
-	agent := seer()
+	agent := oneStep()
 	b := rig.InFront(t, agent)
 	step := b.Post(b.Task(`{"input":"hello","additional_input":{"a":[1,{"b":null}],"c":"d"}}`)+"/steps", "").OK()
 	if lossy := step.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
@@ -36,13 +36,13 @@ func TestAdditionalInputIsPassedOn(t *testing.T) {
 	}
 	delete(told.Additional, "apbridge")
 	if diff := cmp.Diff(map[string]any{"a": []any{1.0, map[string]any{"b": nil}}, "c": "d"}, told.Additional); diff != "" || told.Input != "hello" {
-		t.Errorf("told %q with (-want +got):\n%s", told.Input, diff)
+		t.Errorf("input %q, additional_input (-want +got):\n%s", told.Input, diff)
 	}
 }
 
-// TestMessagesOfATaskThatAreNotTold checks that an agent of version 1 receives the messages of additional_input.input
+// TestMessagesOfAdditionalInput checks that an agent of version 1 receives the messages of additional_input.input
 // as text, and also unchanged, unless other members are sent in their place.
-func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
+func TestMessagesOfAdditionalInput(t *testing.T) {
 	t.Parallel()
 	const message = `{"role":"user","name":"ann","metadata":{"a":1},"content":[{"type":"text","text":"look"},` +
 		`{"type":"image_url","image_url":{"url":"https://x.example/b.png"}},{"type":"reasoning","reasoning":"hm"}]}`
@@ -54,14 +54,14 @@ func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			agent := seer()
+			agent := oneStep()
 			b := rig.InFront(t, agent)
 			at := b.Task(`{"additional_input":{"input":` + c.input + `}}`)
 			if lossy := b.Post(at+"/steps", "").OK().Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
 				t.Errorf("X-Apbridge-Unsupported is %q, want %q", lossy, c.lossy)
 			}
 			if told := agent.Creates()[0]; strings.Contains(c.input, "ann") && strings.Contains(told, `"reasoning":"hm"`) != (c.lossy == "") {
-				t.Errorf("it is told %s, and X-Apbridge-Unsupported is to be %q", told, c.lossy)
+				t.Errorf("the agent received %s, and X-Apbridge-Unsupported should be %q", told, c.lossy)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// badEnd is a run without a last step.
+// badEnd is a way in which a run ends before its last step.
 type badEnd struct {
 	fault  adaptertest.Fault
 	cancel bool
@@ -102,7 +102,7 @@ func (e badEnd) test(t *testing.T) {
 	}
 }
 
-// stream follows the run to its end: the last values have the agent's newest files, and precede the end.
+// stream follows the run to its end. The last values precede the end and have the agent's newest files.
 func (e badEnd) stream(b *rig.Bridge, at, body string) {
 	_, frames, err := b.TryStream("POST", at+"/runs/stream", body, 0)
 	if err != nil || len(frames) == 0 {
@@ -135,7 +135,7 @@ func (e badEnd) testSteps(t *testing.T, mode func(*config.Agent)) {
 		t.Errorf("the last step: %s", last.Body)
 	}
 	if names, _ := last.At("artifacts").([]any); len(names) == 0 {
-		t.Errorf("the last step names no artifact: %s", last.Body)
+		t.Errorf("the last step has no artifact: %s", last.Body)
 	}
 	values := b.Get(rig.ThreadOfTask(task)).OK()
 	if files := values.At("values.files"); contentAt(files, "/a.txt") != "two" || contentAt(files, "/in.txt") != "rewritten" {
@@ -144,11 +144,11 @@ func (e badEnd) testSteps(t *testing.T, mode func(*config.Agent)) {
 	checkContents(b, task, map[string]string{"a.txt": "two", "in.txt": "rewritten"})
 }
 
-// TestFileRewrittenInTheSameRunOfARunThatFails and the next two tests check that the thread has the agent's newest
+// TestFileRewrittenInARunThatFails and the next two tests check that the thread has the agent's newest
 // files however the run ends, and that its outcome does not change.
-func TestFileRewrittenInTheSameRunOfARunThatFails(t *testing.T)       { runFails.test(t) }
-func TestFileRewrittenInTheSameRunOfARunThatIsCancelled(t *testing.T) { runCancelled.test(t) }
-func TestFileRewrittenInTheSameRunOfARunThatTimesOut(t *testing.T)    { runTimesOut.test(t) }
+func TestFileRewrittenInARunThatFails(t *testing.T)       { runFails.test(t) }
+func TestFileRewrittenInARunThatIsCancelled(t *testing.T) { runCancelled.test(t) }
+func TestFileRewrittenInARunThatTimesOut(t *testing.T)    { runTimesOut.test(t) }
 
 // TestFileRewrittenBeforeACancelledPause cancels a lockstep run between two POSTs.
 func TestFileRewrittenBeforeACancelledPause(t *testing.T) {
@@ -167,9 +167,9 @@ func TestFileRewrittenBeforeACancelledPause(t *testing.T) {
 	}
 }
 
-// TestAgentThatHangsAtTheLastLook checks that files that cannot be compared after a failure are named within the time
-// limit, and that the run keeps its error.
-func TestAgentThatHangsAtTheLastLook(t *testing.T) {
+// TestFilesOfAFailedRunWhenTheAgentHangs checks that if the agent's files cannot be listed after a failure, the run
+// ends with its own error within the time limit, and the message names the files.
+func TestFilesOfAFailedRunWhenTheAgentHangs(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestAgentThatHangsAtTheLastLook(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotWaitForTheLastLook checks that a shutdown does not wait for an agent that does not answer.
-func TestStopDoesNotWaitForTheLastLook(t *testing.T) {
+// TestStopDoesNotWaitForTheFilesOfAFailedRun checks that a shutdown does not wait for an agent that does not answer.
+func TestStopDoesNotWaitForTheFilesOfAFailedRun(t *testing.T) {
 	t.Parallel()
 	const most = 2 * time.Second // the engine waits this long for work that does not stop
 	took := stopInTheLastLook(t)
@@ -201,7 +201,7 @@ func TestStopDoesNotWaitForTheLastLook(t *testing.T) {
 		}
 	}
 	if took > most {
-		t.Errorf("the stop took %s", took)
+		t.Errorf("stopping took %s", took)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// rewriting is an agent that writes a file in its first step and rewrites it in its second, like an upload, and reports
-// the file in its first step only.
+// rewriting returns an agent that writes a file in its first step and rewrites it, like an upload, in its second. It
+// reports the file only in its first step.
 func rewriting() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"one"`, Files: [][2]string{{"a.txt", "one"}}},
@@ -20,7 +20,7 @@ func rewriting() *adaptertest.StepAgent {
 	}}
 }
 
-// contentAt is the content of a file in the files object of a state.
+// contentAt returns the content of a file in the files object of a state.
 func contentAt(files any, path string) any {
 	object, _ := files.(map[string]any)
 	return rig.Dig(object[path], "content")
@@ -43,7 +43,7 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 				contents[rig.Dig(a, "file_name").(string)] = string(b.Get(at + "/artifacts/" + id).OK().Body)
 			}
 			if contents["a.txt"] != "two" || contents["in.txt"] != "rewritten" {
-				t.Errorf("artifacts %v", contents)
+				t.Errorf("artifacts: %v", contents)
 			}
 			values := b.Get(rig.ThreadOfTask(at)).OK()
 			if files := values.At("values.files"); contentAt(files, "/a.txt") != "two" || contentAt(files, "/in.txt") != "rewritten" {
@@ -68,9 +68,9 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 	})
 }
 
-// TestSkippedFilesAreToldToBothFaces checks that a file that cannot be downloaded is named for clients of either
+// TestSkippedFilesAreReportedToBothFaces checks that a file that cannot be downloaded is named for clients of either
 // dialect, and that the run succeeds.
-func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
+func TestSkippedFilesAreReportedToBothFaces(t *testing.T) {
 	t.Parallel()
 	peer := func() http.Handler {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
@@ -80,7 +80,7 @@ func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/artifacts/00000000-dddd-4000-8000-000000000001"):
-				http.Error(w, "Internal Server Error", http.StatusInternalServerError) // like forge for names outside of Latin-1
+				http.Error(w, "Internal Server Error", http.StatusInternalServerError) // like forge, AutoGPT's server, for names outside of Latin-1
 			case strings.HasSuffix(r.URL.Path, "/artifacts/00000000-dddd-4000-8000-000000000002"):
 				w.Header().Set("Content-Length", "1000000")
 				_, _ = w.Write(make([]byte, 5000))
@@ -115,7 +115,7 @@ func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 			check(t, "the first step", steps[0].At("additional_output.skipped_files"))
 			check(t, "the last step", steps[len(steps)-1].At("additional_output.skipped_files"))
 			if list := b.Get(at + "/artifacts").OK().List("artifacts"); len(list) != 1 {
-				t.Errorf("artifacts %v", list)
+				t.Errorf("artifacts: %v", list)
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Invalid values of the bridge's own members in additional_input are refused by name at the first step, before anything
-// is run.
-func TestTaskTermsThatCannotBe(t *testing.T) {
+// is executed.
+func TestInvalidTaskTermsAreRefused(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{}`)
 	b := rig.InFront(t, agent)
@@ -27,6 +27,6 @@ func TestTaskTermsThatCannotBe(t *testing.T) {
 		}
 	}
 	if n := agent.Work(); n != 0 {
-		t.Errorf("the agent was asked %d times", n)
+		t.Errorf("the agent was called %d times", n)
 	}
 }

@@ -39,7 +39,7 @@ func TestTopicGuide(t *testing.T) {
 	}
 	topic := b.want(200, "GET", "/ap/v2/topics/"+s.vars["TOPIC"], "")
 	if !strings.Contains(string(topic.Memory), `"diet":{"fish": true}`) {
-		t.Errorf("the topic at the end: %s", topic.body)
+		t.Errorf("the final topic: %s", topic.body)
 	}
 	steps := b.want(200, "GET", "/ap/v2/topics/"+s.vars["TOPIC"]+"/tasks/"+s.vars["TASK"]+"/steps", "").Steps
 	if len(steps) != 3 || !strings.Contains(string(steps[0]), "budget.txt") || !strings.Contains(string(steps[2]), `"is_last":true`) {

@@ -50,7 +50,7 @@ func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 		ids = append(ids, said.At("interaction_id"))
 		want = append(want, "user: "+words, "agent: "+who.Texts[len(who.Texts)-1])
 		if again := b.Get(at + "/interactions/" + said.Text("interaction_id")).OK(); string(again.Body) != string(said.Body) {
-			t.Errorf("what was said, read again: %s\nas created: %s", again.Body, said.Body)
+			t.Errorf("the interaction as read: %s\nas created: %s", again.Body, said.Body)
 		}
 	}
 	list := b.Get(at + "/interactions").OK()
@@ -58,7 +58,7 @@ func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 		t.Errorf("the conversation (-want +got):\n%s", diff)
 	}
 	if got := []any{list.At("interactions.0.interaction_id"), list.At("interactions.2.interaction_id")}; !cmp.Equal(got, ids) {
-		t.Errorf("ids of what was said: %v, listed %v", ids, got)
+		t.Errorf("ids of the interactions: %v, listed %v", ids, got)
 	}
 	topic := b.Get(at).OK()
 	if topic.Text("status") != "idle" || topic.Text("name") != "matrix" {
@@ -99,15 +99,15 @@ func checkTopicCounts(t *testing.T, who rig.Behind, peer adaptertest.Peer) {
 		return
 	}
 	if c := agent.Counts(); c.Creates != 2 || c.Steps != 6 {
-		t.Errorf("the agent was asked for %d tasks and %d steps, want 2 and 6", c.Creates, c.Steps)
+		t.Errorf("the agent received requests for %d tasks and %d steps, want 2 and 6", c.Creates, c.Steps)
 	}
 	if told := agent.Creates()[1]; !strings.Contains(told, `Conversation so far:\n\nUser: hi\nAssistant: `) || !strings.Contains(told, `Current request:\nmore`) {
-		t.Errorf("the second task was told %s", told)
+		t.Errorf("the second task received %s", told)
 	}
 }
 
 // A task of a topic receives the topic's memory.
-func TestTopicMemoryIsTold(t *testing.T) {
+func TestAgentReceivesTheTopicsMemory(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.InFront(t, agent, func(a *config.Agent) { a.Memory.Namespaces = []string{"topics/{thread_id}"} })
@@ -116,7 +116,7 @@ func TestTopicMemoryIsTold(t *testing.T) {
 	task := b.Post("/ap/v2/topics/"+topic+"/interactions", `{"input":"hi"}`).Is(201).Text("task_id")
 	rig.PullAll(t, b, "/ap/v2/topics/"+topic+"/tasks/"+task, "")
 	if told := agent.Creates()[0]; !strings.Contains(told, `diet: {\"fish\":true}`) {
-		t.Errorf("the agent was told %s", told)
+		t.Errorf("the agent received %s", told)
 	}
 }
 

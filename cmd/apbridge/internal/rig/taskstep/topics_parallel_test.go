@@ -33,7 +33,7 @@ func TestTopicTasksInParallel(t *testing.T) {
 			rig.PullAll(t, b, second, "")
 			select {
 			case a := <-done:
-				t.Errorf("the first task did not stay at work: %s", a.Body)
+				t.Errorf("the first task did not remain active: %s", a.Body)
 			default:
 			}
 			b.Expect(topic, "status", "busy")

@@ -65,7 +65,7 @@ func (b *topicBridge) counts(topic string) []int {
 	return append(list, len(b.want(200, "GET", topic, "").Artifacts))
 }
 
-// Lists have pages, a thread created elsewhere is a topic, and a task of v1 has one.
+// Lists have pages, a thread created through another face is a topic, and a task of v1 has a topic.
 func TestTopicsAmongThreads(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicBridge is the program with an agent of each kind, used by a client of topics. Every response is checked against
+// topicBridge is a bridge with an agent of each kind, used by a client of topics. Every response is validated against
 // the document if that is available.
 type topicBridge struct {
 	t   *testing.T
@@ -31,8 +31,8 @@ func startTopics(t *testing.T, environ ...string) *topicBridge {
 	return &topicBridge{t: t, url: b.URL, doc: rig.NewJudge(t)}
 }
 
-// topicSaid has the checked members of any response.
-type topicSaid struct {
+// topicResponse has the checked members of any response.
+type topicResponse struct {
 	status int
 	body   string
 
@@ -59,8 +59,8 @@ type topicSaid struct {
 	}
 }
 
-func (s *topicSaid) UnmarshalJSON(b []byte) error {
-	type plain topicSaid
+func (s *topicResponse) UnmarshalJSON(b []byte) error {
+	type plain topicResponse
 	tagged := struct {
 		*plain
 		TaskID *string `json:"task_id"`
@@ -70,7 +70,7 @@ func (s *topicSaid) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func (b *topicBridge) ask(method, path, body string) topicSaid {
+func (b *topicBridge) ask(method, path, body string) topicResponse {
 	b.t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -94,7 +94,7 @@ func (b *topicBridge) ask(method, path, body string) topicSaid {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	said := topicSaid{status: res.StatusCode, body: string(raw)}
+	said := topicResponse{status: res.StatusCode, body: string(raw)}
 	if rig.IsJSON(res.Header) {
 		if err := json.Unmarshal(raw, &said); err != nil {
 			b.t.Fatalf("%s %s: %v in %s", method, path, err, raw)
@@ -105,7 +105,7 @@ func (b *topicBridge) ask(method, path, body string) topicSaid {
 }
 
 // want is ask for a response with this status.
-func (b *topicBridge) want(status int, method, path, body string) topicSaid {
+func (b *topicBridge) want(status int, method, path, body string) topicResponse {
 	b.t.Helper()
 	said := b.ask(method, path, body)
 	if said.status != status {
@@ -114,7 +114,7 @@ func (b *topicBridge) want(status int, method, path, body string) topicSaid {
 	return said
 }
 
-// drive requests steps until the last, or until one asks, and returns their outputs.
+// drive requests steps until the last one or a question, and returns their outputs.
 func (b *topicBridge) drive(task string) (outputs []string, last bool) {
 	b.t.Helper()
 	for range 10 {
@@ -124,7 +124,7 @@ func (b *topicBridge) drive(task string) (outputs []string, last bool) {
 			return outputs, step.IsLast
 		}
 	}
-	b.t.Fatalf("no end in sight: %q", outputs)
+	b.t.Fatalf("the task does not end: %q", outputs)
 	return nil, false
 }
 
@@ -135,18 +135,18 @@ func deref(s *string) string {
 	return *s
 }
 
-// conversation returns the list of interactions: role and text.
+// conversation returns the role and text of each interaction.
 func (b *topicBridge) conversation(topic string) (lines []string) {
 	b.t.Helper()
 	list := b.want(200, "GET", topic+"/interactions?page_size=100", "")
 	for _, raw := range list.Interactions {
-		var said topicSaid
+		var said topicResponse
 		if err := json.Unmarshal(raw, &said); err != nil {
 			b.t.Fatal(err)
 		}
 		one := b.want(200, "GET", topic+"/interactions/"+said.ID, "")
 		if one.body != string(raw) {
-			b.t.Errorf("alone:  %s\nlisted: %s", one.body, raw)
+			b.t.Errorf("read:   %s\nlisted: %s", one.body, raw)
 		}
 		text := said.Output
 		if said.Role != "agent" {
@@ -160,7 +160,7 @@ func (b *topicBridge) conversation(topic string) (lines []string) {
 	return lines
 }
 
-// kinds are the prefixes of the two agents.
+// kinds has the path prefixes of the two agents.
 var kinds = map[string]string{"step agent": "/ap/v2/topics", "thread agent": "/agents/graph/ap/v2/topics"}
 
 func TestTopics(t *testing.T) {
@@ -183,7 +183,7 @@ func (b *topicBridge) talk(root string, steps bool) {
 	}
 	first := b.want(201, "POST", path+"/interactions", `{"input":"the sea","additional_input":{"depth":2}}`)
 	if first.TaskID == nil || first.Role != "user" {
-		t.Fatalf("no task was derived: %s", first.body)
+		t.Fatalf("no task was created: %s", first.body)
 	}
 	if before := b.want(200, "GET", path+"/interactions/"+first.ID, ""); before.body != first.body {
 		t.Errorf("before the first step: %s\nas created: %s", before.body, first.body)
@@ -194,7 +194,7 @@ func (b *topicBridge) talk(root string, steps bool) {
 	task := path + "/tasks/" + *first.TaskID
 	outputs, last := b.drive(task)
 	if !last {
-		t.Fatalf("it asked: %q", outputs)
+		t.Fatalf("the agent asked: %q", outputs)
 	}
 	answer := outputs[len(outputs)-1]
 	if got := b.conversation(path); !cmp.Equal(got, []string{"user: the sea", "agent: " + answer}) {
@@ -218,7 +218,7 @@ func (b *topicBridge) talk(root string, steps bool) {
 	b.shared(root, path, topic.TopicID, task, *second.TaskID)
 }
 
-// shared checks what the tasks of a topic have in common, and with other views.
+// shared checks the files, steps and memory that the tasks of a topic share, and the same objects in other views.
 func (b *topicBridge) shared(root, path, topic, task, second string) {
 	t := b.t
 	if list := b.want(200, "GET", path+"/tasks", ""); len(list.Tasks) != 2 || list.Pagination.Total != 2 {
@@ -243,7 +243,7 @@ func (b *topicBridge) shared(root, path, topic, task, second string) {
 		t.Errorf("after an upload: %v", list)
 	}
 	steps := b.want(200, "GET", task+"/steps", "")
-	var one topicSaid
+	var one topicResponse
 	if err := json.Unmarshal(steps.Steps[0], &one); err != nil || one.TopicID != topic {
 		t.Errorf("a step: %s", steps.Steps[0])
 	}
@@ -271,7 +271,7 @@ func TestTopicQuestions(t *testing.T) {
 			said := b.want(201, "POST", path+"/interactions", `{"input":"ask me"}`)
 			task := path + "/tasks/" + deref(said.TaskID)
 			if outputs, last := b.drive(task); last {
-				t.Fatalf("nothing was asked: %q", outputs)
+				t.Fatalf("the agent did not ask: %q", outputs)
 			}
 			if got := b.want(200, "GET", path, ""); got.Status != "interrupted" {
 				t.Errorf("status is %s", got.Status)
@@ -286,7 +286,7 @@ func TestTopicQuestions(t *testing.T) {
 			}
 			outputs, last := b.drive(task)
 			if !last {
-				t.Fatalf("it asked again: %q", outputs)
+				t.Fatalf("the agent asked again: %q", outputs)
 			}
 			got := b.conversation(path)
 			if !slices.Contains(got, "user: hello") || got[len(got)-1] != "agent: "+outputs[len(outputs)-1] {
@@ -299,8 +299,8 @@ func TestTopicQuestions(t *testing.T) {
 	}
 }
 
-// A task may begin while a question is open. An agent with one state for the whole topic has then forgotten the
-// question; one that separates tasks has not.
+// A task may begin while a question is open. After that, an agent with one state for the whole topic no longer has the
+// question. An agent that separates tasks still has it.
 func TestTopicQuestionLeftOpen(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
@@ -312,7 +312,7 @@ func TestTopicQuestionLeftOpen(t *testing.T) {
 			b.drive(asks)
 			other := b.want(201, "POST", path+"/interactions", `{"input":"never mind","additional_input":{"derive_task":true}}`)
 			if asks == path+"/tasks/"+deref(other.TaskID) {
-				t.Fatal("it is the same task")
+				t.Fatal("the second task is the first one")
 			}
 			if _, last := b.drive(path + "/tasks/" + deref(other.TaskID)); !last {
 				t.Error("the other task did not end")
@@ -338,14 +338,14 @@ func TestTopicStrategies(t *testing.T) {
 	b.want(200, "POST", first+"/steps", "")
 	for range 2 {
 		if got := b.want(409, "POST", second+"/steps", ""); !strings.Contains(got.body, filepath.Base(first)) {
-			t.Errorf("it does not name the task: %s", got.body)
+			t.Errorf("the refusal does not name the task: %s", got.body)
 		}
 	}
 	if got := b.want(200, "GET", path, ""); got.Status != "interrupted" {
-		t.Errorf("beside a parked task the topic is %s", got.Status)
+		t.Errorf("with a parked task the topic is %s", got.Status)
 	}
 	if list := b.want(200, "GET", second+"/steps", ""); len(list.Steps) != 0 {
-		t.Errorf("a refused step was listed: %s", list.body)
+		t.Errorf("a refused step is listed: %s", list.body)
 	}
 	if _, last := b.drive(third); !last {
 		t.Error("the third task did not end")
@@ -362,7 +362,7 @@ func TestTopicStrategies(t *testing.T) {
 }
 
 // Of two concurrent clients, the second gets an error or its turn.
-func TestTopicTasksAtOnce(t *testing.T) {
+func TestConcurrentTasksOfATopic(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
 	for name, root := range kinds {
@@ -371,7 +371,7 @@ func TestTopicTasksAtOnce(t *testing.T) {
 			path := root + "/" + b.want(201, "POST", root, "").TopicID
 			type result struct {
 				task string
-				said topicSaid
+				said topicResponse
 			}
 			results := make(chan result)
 			for _, input := range []string{"one", "two", "three"} {

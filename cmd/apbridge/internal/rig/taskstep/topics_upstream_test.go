@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicsInFront is a second bridge, whose only agent is one of the first bridge.
+// topicsInFront starts a second bridge whose only agent is one of the first bridge.
 func topicsInFront(t *testing.T, url string) *topicBridge {
 	t.Helper()
 	b := rig.Configured(t, "agents:\n  up: {url: "+url+", dialect: taskstep, stepping: {mode: free}}", nil)
@@ -49,8 +49,9 @@ func (b *topicBridge) topics(root string) (count int, inputs []string) {
 	return count, inputs
 }
 
-// An agent with topics keeps the conversation of a thread itself: there is one topic per thread and one task per run,
-// and no conversation is sent twice. If it cannot know something, a new topic receives everything.
+// An agent with topics keeps the conversation of a thread itself. There is one topic per thread and one task per run,
+// and no part of the conversation is sent twice. If the thread was changed without the agent, a new topic receives
+// everything.
 func TestAgentWithTopics(t *testing.T) {
 	t.Parallel()
 	back := startTopics(t)
@@ -77,7 +78,7 @@ func TestAgentWithTopics(t *testing.T) {
 			}
 			want := []string{"user: one", "agent: " + one, "user: two", "agent: " + two}
 			if diff := cmp.Diff(want, back.conversation(root+"/"+topic.ID)); diff != "" {
-				t.Errorf("the conversation behind (-want +got):\n%s", diff)
+				t.Errorf("the conversation at the agent (-want +got):\n%s", diff)
 			}
 			front.want(200, "POST", "/threads/"+thread+"/state", `{"values":{"messages":[{"type":"human","content":"by the way"}]}}`)
 			front.run(thread, "three")
@@ -87,12 +88,12 @@ func TestAgentWithTopics(t *testing.T) {
 			}
 			front.run(thread, "four")
 			if count, inputs = back.topics(root); count != 2 || inputs[3] != "four" {
-				t.Errorf("back in step: %d topics, tasks %q", count, inputs)
+				t.Errorf("in the new topic: %d topics, tasks %q", count, inputs)
 			}
 			back.forget(root)
 			front.run(thread, "five")
 			if count, inputs = back.topics(root); count != 1 || len(inputs) != 1 || !strings.Contains(inputs[0], "User: four\n") {
-				t.Errorf("after the agent forgot: %d topics, tasks %q", count, inputs)
+				t.Errorf("after the agent's topics were deleted: %d topics, tasks %q", count, inputs)
 			}
 		})
 	}
@@ -102,7 +103,7 @@ func TestAgentWithTopics(t *testing.T) {
 func (b *topicBridge) forget(root string) {
 	b.t.Helper()
 	for _, raw := range b.want(200, "GET", root, "").Topics {
-		var topic topicSaid
+		var topic topicResponse
 		if err := json.Unmarshal(raw, &topic); err != nil {
 			b.t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestAgentWithTopicsAfterACancel(t *testing.T) {
 	front.want(200, "POST", "/threads", `{"thread_id":"`+thread+`"}`)
 	got := front.want(200, "POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"up","interrupt_after":"*","input":{"messages":[{"role":"user","content":"one"}]}}`)
 	if !strings.Contains(got.body, "__interrupt__") {
-		t.Fatalf("it did not stop: %s", got.body)
+		t.Fatalf("the task did not stop: %s", got.body)
 	}
 	if last := front.run(thread, "two"); last != "Done: two" {
 		t.Errorf("the next run: %q", last)

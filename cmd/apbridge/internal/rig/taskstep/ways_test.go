@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// way is a stepping mode with a kind of agent.
+// way is a stepping mode with an agent of one kind.
 type way struct {
 	name    string
 	peer    func() adaptertest.Peer
@@ -25,7 +25,7 @@ type way struct {
 	work    int                      // of the agent, for all of them
 }
 
-// ways are all modes with both kinds of agents.
+// ways returns all modes with both kinds of agents.
 func ways() []way {
 	graph := func(plays ...adaptertest.ThreadPlay) func() adaptertest.Peer {
 		return func() adaptertest.Peer { return &adaptertest.ThreadAgent{Plays: plays} }
@@ -132,7 +132,7 @@ func TestTaskCancel(t *testing.T) {
 			all.Wait()
 			g.Open()
 			b.CheckCancelled(waiting)
-			b.CancelTask(at) // a second time
+			b.CancelTask(at) // repeated
 			rig.SameJSON(t, "the last step, asked for again", b.Post(at+"/steps", "").OK().Body, waiting.Body)
 			b.Expect(rig.ThreadOfTask(at), "status", "idle")
 		})
@@ -165,7 +165,7 @@ func TestClientLeavesMidStep(t *testing.T) {
 		g.Await(t)
 		leave()
 		left.Wait()
-		rig.Eventually(t, "the client's leaving is noticed", func() bool { return rig.Says(string(b.Get("/metrics").OK().Body), "apbridge_requests_in_flight 0\n") })
+		rig.Eventually(t, "the bridge notices the disconnect", func() bool { return rig.Says(string(b.Get("/metrics").OK().Body), "apbridge_requests_in_flight 0\n") })
 		g.Open()
 		rig.Eventually(t, "the step is done", func() bool { return peer.Work() >= nth })
 		rig.CheckSteps(t, rig.Behind{Texts: w.texts}, append(steps, rig.PullAll(t, b, at, "")...))
@@ -175,9 +175,9 @@ func TestClientLeavesMidStep(t *testing.T) {
 	})
 }
 
-// TestStepsAtOnce checks that each POST gets its own step, late ones the last one again, and that nothing is done
-// twice.
-func TestStepsAtOnce(t *testing.T) {
+// TestConcurrentStepRequests checks that each POST gets its own step, that later POSTs get the last one again, and that
+// no work is done twice.
+func TestConcurrentStepRequests(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()
 		b := rig.InFront(t, peer, w.mode)
@@ -208,9 +208,9 @@ func TestStepsAtOnce(t *testing.T) {
 	})
 }
 
-// Allowed pages of other origins may call both versions under every prefix, and read the headers about losses and
-// retries.
-func TestTaskFaceForPages(t *testing.T) {
+// Pages of allowed origins may call both versions under every prefix, and may read the headers about unsupported fields
+// and retries.
+func TestTaskFaceAllowsOtherOrigins(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
 	cfg.CORS.Origins = []string{"http://page.example"}

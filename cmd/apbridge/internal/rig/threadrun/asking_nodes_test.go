@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestEachQuestionHasItsNode checks that the state names the node of each question if agents of both kinds wait on one
-// thread, and no longer names those that were answered.
+// TestEachQuestionHasItsNode checks that the state names the node of each open question if agents of both kinds wait on
+// one thread. Answered questions are no longer in the state.
 func TestEachQuestionHasItsNode(t *testing.T) {
 	t.Parallel()
 	graph, steps := rig.Asking(adaptertest.ChatPlay()), rig.Curious(1)
@@ -31,7 +31,7 @@ func TestEachQuestionHasItsNode(t *testing.T) {
 	checkTasks(t, b, at)
 }
 
-// checkTasks expects a state task for each "node:question", at the head and in the history.
+// checkTasks checks that the state and the history have one state task for each "node:question".
 func checkTasks(t *testing.T, b *rig.Bridge, at string, want ...string) {
 	t.Helper()
 	for name, state := range map[string]any{

@@ -25,11 +25,11 @@ func TestDebugCheckpointsCanBeRead(t *testing.T) {
 		}
 		ids = append(ids, f.At("payload.checkpoint.checkpoint_id").(string))
 		if got := f.At("payload.checkpoint.thread_id").(string); "/threads/"+got != thread {
-			t.Errorf("thread %s", got)
+			t.Errorf("thread: %s", got)
 		}
 	}
 	if len(ids) != 1 {
-		t.Fatalf("checkpoints %q", ids)
+		t.Fatalf("checkpoints: %q", ids)
 	}
 	if got := b.Get(thread + "/state/" + ids[0]).OK(); got.At("metadata.step") != 0.0 || len(got.List("values.messages")) != 1 {
 		t.Errorf("%s", got.Body)
@@ -37,8 +37,8 @@ func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	b.Post(thread+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+ids[0]+`",`+rig.SaysHi+`}`).OK()
 }
 
-// TestDebugNamesTheCheckpointsBeforeTheRun checks that a run that repeats the checkpoint at which it continues names
-// it, and its parent, like the history does.
+// TestDebugNamesTheCheckpointsBeforeTheRun checks a run that repeats the checkpoint at which it continues. Its frames
+// have the same ids of this checkpoint and its parent as the history.
 func TestDebugNamesTheCheckpointsBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	again := adaptertest.ChatPlay()

@@ -82,7 +82,7 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 			{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
 		}})
 		run := b.Begin(b.Thread(), "")
-		rig.Eventually(t, "the question", func() bool { return b.Get(run).OK().At("status") == "interrupted" })
+		rig.Eventually(t, "the question is open", func() bool { return b.Get(run).OK().At("status") == "interrupted" })
 		return explained{b, run}, map[string]string{"status": "interrupted", "question.interrupts.0.value.description": "Which?",
 			"message": "It is waiting for an answer. Start a run with command.resume on its thread, or request the next step of its task."}
 	},
@@ -119,7 +119,7 @@ func TestExplain(t *testing.T) {
 					}
 				}
 				if got.Text("message") == "" || got.At(reason) == nil {
-					t.Errorf("it does not say more: %s", got.Body)
+					t.Errorf("the explanation lacks details: %s", got.Body)
 				}
 			}
 			e.Get("/threads/0190c9a2-0000-7000-8000-000000000001/runs/" + alone + "/explain").Is(http.StatusNotFound)

@@ -25,10 +25,10 @@ func filesOf(b *rig.Bridge, at, task string) map[string]string {
 	return files
 }
 
-// TestFilesAreThoseOfTheLine checks that a thread that continues from an older state has the files of that state. Those
-// of the line that it left are listed when it returns there, and until then can be read by their checkpoint and their
-// id.
-func TestFilesAreThoseOfTheLine(t *testing.T) {
+// TestFilesFollowTheBranchOfTheThread checks that a thread that continues from an older state has the files of that
+// state. The files of the other branch can be read by checkpoint and id, and are listed again when the thread returns
+// there.
+func TestFilesFollowTheBranchOfTheThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	at := b.Thread()
@@ -55,10 +55,10 @@ func TestFilesAreThoseOfTheLine(t *testing.T) {
 	update(`{"checkpoint_id":"` + first + `","values":{"other":1}}`)
 	wants("an update of the older state", old)
 	if there := b.Get(at + "/state/" + second).OK(); !strings.Contains(string(there.Body), `"/b.txt":"two"`) {
-		t.Errorf("the left state: %s", there.Body)
+		t.Errorf("the state of the other branch: %s", there.Body)
 	}
 	if body := string(b.Get(task + "/artifacts/" + picture).OK().Body); body != "hi" {
-		t.Errorf("the left line's file is %q", body)
+		t.Errorf("the file of the other branch is %q", body)
 	}
 	update(`{"checkpoint_id":"` + second + `","values":{"other":1}}`)
 	wants("back again", new)

@@ -9,10 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestForksGoToTheThreadThatKnowsTheirCheckpoint checks that a run from an older checkpoint also starts there at the
-// agent, as long as the agent's thread has the checkpoint. If that thread is gone, the next one gets the bridge's
-// state.
-func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
+// TestForkUsesTheUpstreamCheckpoint checks that a run from an older checkpoint starts at the same checkpoint of the
+// agent's thread. If the agent's thread no longer exists, a new one gets the bridge's state.
+func TestForkUsesTheUpstreamCheckpoint(t *testing.T) {
 	t.Parallel()
 	g := rig.NewMemoryGraph()
 	b := rig.InFront(t, g)
@@ -22,14 +21,14 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 		b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+more+`"input":{"messages":[{"role":"user","content":"`+words+`"}]}}`).OK()
 	}
 	say("first", "")
-	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"agent"}`).OK() // which the agent names
+	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"noted"}]},"as_node":"agent"}`).OK() // the agent assigns the id
 	old := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id")
 	say("second", "")
 	fork := `"checkpoint_id":"` + old + `",`
 
 	say("third", fork)
 	if !strings.Contains(lastStart(g), `"checkpoint_id"`) {
-		t.Errorf("the fork was not made upstream: %s", lastStart(g))
+		t.Errorf("the fork does not name the upstream checkpoint: %s", lastStart(g))
 	}
 	checkFork(t, b, at, "third")
 
@@ -37,14 +36,14 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	say("fourth", "")
 	say("fifth", fork)
 	if strings.Contains(lastStart(g), `"checkpoint_id"`) {
-		t.Errorf("the fresh thread knows of no such checkpoint: %s", lastStart(g))
+		t.Errorf("a checkpoint that the new thread does not have was sent: %s", lastStart(g))
 	}
 	checkFork(t, b, at, "fifth")
 }
 
-// TestARunGoesOnFromTheMiddleOfAnother checks that without input the agent continues after that checkpoint, as when a
+// TestRunContinuesFromTheMiddleOfAnother checks that without input the agent continues after that checkpoint, as when a
 // page requests another answer. Streams do not contain the agent's id of the checkpoint, so its history is read.
-func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
+func TestRunContinuesFromTheMiddleOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*rig.MemoryGraph)
@@ -71,20 +70,20 @@ func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 			b := rig.InFront(t, g)
 			at := b.Thread()
 			b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"first"}]}}`).OK()
-			middle := pointBefore(t, b, at, "two")
+			middle := checkpointBefore(t, b, at, "two")
 			b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":null,"checkpoint_id":"`+middle+`"}`).OK()
 			if got := contents(b.Get(at + "/state").OK()); got != c.want {
-				t.Errorf("the state has %q, want %q; the agent was asked %s", got, c.want, lastStart(g))
+				t.Errorf("the state has %q, want %q; the agent received %s", got, c.want, lastStart(g))
 			}
 		})
 	}
 }
 
-// otherState is a checkpoint that a server returns whatever is requested.
+// otherState is a checkpoint that a server returns for any request.
 const otherState = `[{"values":{"messages":[]},"next":["two"],"metadata":{"run_id":"01a1fc7d-bb54-710b-addd-000000000001","step":1,"source":"loop"},"checkpoint":{"checkpoint_id":"other"}}]`
 
-// pointBefore returns the checkpoint after which a node comes next.
-func pointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
+// checkpointBefore returns the checkpoint whose next node is this one.
+func checkpointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
 	t.Helper()
 	for _, point := range b.Get(at + "/history").OK().List("") {
 		if next, _ := rig.Dig(point, "next").([]any); len(next) == 1 && next[0] == node {
@@ -109,12 +108,12 @@ func lastStart(g *rig.MemoryGraph) string {
 	all := g.Bodies(rig.StartRoute)
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(all[len(all)-1], &asked)
-	delete(asked, "base") // of the script
+	delete(asked, "base") // a member of the scripted agent
 	text, _ := json.Marshal(asked)
 	return string(text)
 }
 
-// checkFork checks that the state has the first run's part and that of the fork.
+// checkFork checks that the state has the messages of the first run and of the fork.
 func checkFork(t *testing.T, b *rig.Bridge, at, words string) {
 	t.Helper()
 	state := b.Get(at + "/state").OK()

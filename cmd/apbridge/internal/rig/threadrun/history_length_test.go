@@ -25,11 +25,11 @@ func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	return thread
 }
 
-// heldOfAList is the maximum of live memory in bytes while a long list is read and written, whatever its length. A busy
-// machine collects late, so newer garbage counts, too.
+// heldOfAList is the maximum of live memory in bytes while a list of any length is read and written. On a busy machine
+// the garbage collector is late, so the limit includes some garbage.
 const heldOfAList = 32_000_000
 
-// readLong reads a long answer, and returns its length.
+// readLong reads a response and returns its length.
 func readLong(b *rig.Bridge, method, path, body string) (length int64) {
 	b.T.Helper()
 	req, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+path, strings.NewReader(body))
@@ -47,14 +47,13 @@ func readLong(b *rig.Bridge, method, path, body string) (length int64) {
 	return length
 }
 
-// TestHistoryIsNotHeldWhole checks that a long response is read and sent piece by piece: of many states, many threads
-// with their values, or many runs or tasks with their inputs. It is not parallel, because live memory belongs to the
-// whole process.
-func TestHistoryIsNotHeldWhole(t *testing.T) {
+// TestLongResponsesAreStreamed checks that long lists of states, threads, runs and tasks are not held in memory as a
+// whole. It is not parallel, because it measures the memory of the process.
+func TestLongResponsesAreStreamed(t *testing.T) {
 	const states, size = 200, 500_000
 	const rows = 80
 	defer debug.SetGCPercent(debug.SetGCPercent(25))                                              // live memory is known after a collection
-	b := rig.InFrontOf(t, "http://127.0.0.1:9", func(a *config.Agent) { a.Dialect = "taskstep" }) // which is not called
+	b := rig.InFrontOf(t, "http://127.0.0.1:9", func(a *config.Agent) { a.Dialect = "taskstep" }) // never called
 	thread := largeStates(b, states, size)
 	for range states - 1 {
 		b.Post(b.Thread()+"/state", fmt.Sprintf(`{"values":{"text":"%0*d"}}`, size, 1)).OK()
@@ -78,14 +77,14 @@ func TestHistoryIsNotHeldWhole(t *testing.T) {
 		got := rig.MeasureUntil(func(c rig.Cost) bool { return c.Live <= heldOfAList }, func() { length = readLong(b, ask.method, ask.path, ask.body) })
 		t.Logf("%s: %d bytes, %.0f live, %v", ask.name, length, got.Live, got.Took)
 		if length < ask.length || got.Live > heldOfAList {
-			t.Errorf("%s: %d bytes long, %.0f of them live in between", ask.name, length, got.Live)
+			t.Errorf("%s: a response of %d bytes, %.0f bytes live while it is sent", ask.name, length, got.Live)
 		}
 	}
 }
 
-// TestHistoryThatBreaksOff checks that a failure after the first states cuts the connection, since it cannot be
-// reported any more, so that no client takes a part for the whole.
-func TestHistoryThatBreaksOff(t *testing.T) {
+// TestHistoryFailureCutsTheConnection checks that a failure after the first states cuts the connection. It can no
+// longer be reported, and no client may take a part for the whole.
+func TestHistoryFailureCutsTheConnection(t *testing.T) {
 	t.Parallel()
 	const states, size = 40, 500_000
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
@@ -100,12 +99,12 @@ func TestHistoryThatBreaksOff(t *testing.T) {
 	}
 	b.Do("DELETE", thread, "").OK()
 	if n, err := io.Copy(io.Discard, res.Body); err == nil {
-		t.Errorf("%d bytes more came, and a proper end", n)
+		t.Errorf("%d more bytes arrived, and the response ended without an error", n)
 	}
 }
 
-// smallWindow is a client whose system buffers little: by default a connection on loopback can buffer a whole response,
-// or a compressed one with similar states.
+// smallWindow returns a client with a small receive buffer. By default, a connection on loopback can buffer the whole
+// response.
 func smallWindow(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -10,7 +10,7 @@ import (
 
 // Each checkpoint has metadata about its run, as in LangGraph, and histories can be filtered by it. It contains no
 // credentials.
-func TestCheckpointsTellOfTheirRun(t *testing.T) {
+func TestCheckpointMetadataDescribesTheRun(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(t *testing.T) *rig.Bridge{
 		"task/step": func(t *testing.T) *rig.Bridge { return rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)) },
@@ -53,7 +53,7 @@ func TestCheckpointsTellOfTheirRun(t *testing.T) {
 			} {
 				found := b.Post(at+"/history", `{"limit":100,"metadata":`+metadata+`}`).OK()
 				if got := len(found.List("")); got != want {
-					t.Errorf("%s finds %d of %d checkpoints, want %d", metadata, got, all, want)
+					t.Errorf("%s: %d of %d checkpoints, want %d", metadata, got, all, want)
 				}
 			}
 			update := b.Post(at+"/state", `{"values":{"note":1},"as_node":"agent"}`).OK().Text("checkpoint.checkpoint_id")
@@ -62,7 +62,7 @@ func TestCheckpointsTellOfTheirRun(t *testing.T) {
 				t.Errorf("the update %s is found as %v", update, found)
 			}
 			if history := b.Get(at + "/history").OK(); rig.Says(fmt.Sprint(history), "plain-secret") {
-				t.Errorf("the history has a credential: %s", history)
+				t.Errorf("the history contains a credential: %s", history)
 			}
 		})
 	}

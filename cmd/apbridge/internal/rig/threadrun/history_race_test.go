@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A client that reads the history of a thread while runs are removed from it gets the existing states, never an error
-// about a checkpoint that it did not name.
+// A client that reads the history of a thread while its runs are removed gets the existing states. It never gets an
+// error about a checkpoint that it did not name.
 func TestHistoryWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -25,7 +25,7 @@ func TestHistoryWhileRunsAreRemoved(t *testing.T) {
 				default:
 				}
 				if a, err := b.Try(t.Context(), "GET", at+"/history?limit=100", ""); err != nil || a.Status != 200 {
-					t.Errorf("answered %d: %.300s %v", a.Status, a.Body, err)
+					t.Errorf("response %d: %.300s %v", a.Status, a.Body, err)
 					return
 				}
 			}

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inFrontOfInner starts a bridge with a graph that asks two graphs deep, and a thread with its question.
+// inFrontOfInner starts a bridge with a graph whose question is in a graph two levels deep, and a thread with its
+// question.
 func inFrontOfInner(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) {
 	t.Helper()
 	agent = &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false), adaptertest.ChatPlay()}}
@@ -29,13 +30,13 @@ func TestStateNamesTheGraphThatAsks(t *testing.T) {
 		t.Errorf("checkpoint of the task (-want +got):\n%s", diff)
 	}
 	if n := agent.Calls("GET /threads/{t}/state") - before; n > 1 {
-		t.Errorf("the agent was asked %d times for the tasks of one state", n)
+		t.Errorf("the agent was called %d times for the tasks of one state", n)
 	}
 }
 
-// TestProtocolTellsQuestionsInTheirNamespace checks that a question is one event of the graph that asks, and no event
-// of another kind.
-func TestProtocolTellsQuestionsInTheirNamespace(t *testing.T) {
+// TestProtocolSendsQuestionsInTheirNamespace checks that a question is exactly one event, with the namespace of the
+// graph that asks.
+func TestProtocolSendsQuestionsInTheirNamespace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		subgraphs bool
@@ -57,7 +58,7 @@ func TestProtocolTellsQuestionsInTheirNamespace(t *testing.T) {
 				case f.Event == "input.requested":
 					asked = append(asked, strings.Join(ns, "|"))
 				case len(ns) > 0 && (f.Event == "updates" || f.Event == "values"):
-					t.Errorf("a question is told as %s %s", f.Event, f.Data)
+					t.Errorf("a question is in the event %s %s", f.Event, f.Data)
 				}
 			}
 			if diff := cmp.Diff([]string{c.want}, asked); diff != "" {

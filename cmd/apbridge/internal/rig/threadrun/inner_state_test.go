@@ -18,8 +18,8 @@ const (
 	middle = `"checkpoint":{"checkpoint_ns":"` + adaptertest.MiddleNS + `"}`
 )
 
-// TestStatesOfInnerGraphsAreReadFromTheAgent reads them in the tasks of a thread's state, current and earlier, and by
-// their namespace. All of them name the bridge's thread.
+// TestStatesOfInnerGraphsAreReadFromTheAgent reads inner states in the tasks of the current and earlier states of a
+// thread, and by namespace. All of them name the bridge's thread.
 func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	t.Parallel()
 	b, _, at := inFrontOfInner(t)
@@ -61,10 +61,10 @@ func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	}
 	older := fmt.Sprint(rig.Dig(list.List("")[1], "checkpoint.checkpoint_id"))
 	if got := b.Post(at+"/state/checkpoint", `{"checkpoint":{"checkpoint_ns":"`+adaptertest.BottomNS+`","checkpoint_id":"`+older+`"}}`).OK(); got.Text("next.0") != "think" {
-		t.Errorf("an older one: %s", got.Body)
+		t.Errorf("an older state: %s", got.Body)
 	}
 	if got := b.Post(at+"/state/checkpoint", `{"checkpoint":{"checkpoint_ns":"nowhere:1"}}`).OK(); got.At("created_at") != nil || len(got.List("next")) != 0 {
-		t.Errorf("a graph that is not there: %s", got.Body)
+		t.Errorf("a graph that does not exist: %s", got.Body)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestStatesOfInnerGraphsAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// TestProtocolReadsTheStatesOfInnerGraphs reads them by their namespace, as a list of segments.
+// TestProtocolReadsTheStatesOfInnerGraphs reads inner states by namespace, as a list of segments.
 func TestProtocolReadsTheStatesOfInnerGraphs(t *testing.T) {
 	t.Parallel()
 	b, _, at := inFrontOfInner(t)
@@ -107,7 +107,7 @@ func TestProtocolReadsTheStatesOfInnerGraphs(t *testing.T) {
 	}
 	for _, method := range []string{"state.get", "state.listCheckpoints"} {
 		if got := ask(method, "nowhere:1"); got.At("error") != "no_such_namespace" {
-			t.Errorf("%s of what is not there: %s", method, got.Body)
+			t.Errorf("%s of an unknown namespace: %s", method, got.Body)
 		}
 	}
 }
@@ -135,16 +135,16 @@ func TestHistoryHasTheTasksOfTheAgent(t *testing.T) {
 	}
 	asked := agent.Calls("POST /threads/{t}/history")
 	if b.Post(at+"/history", `{"select":["values"]}`).OK(); agent.Calls("POST /threads/{t}/history") != asked {
-		t.Error("the agent is asked for what nobody wants")
+		t.Error("the agent is called although no client requested tasks")
 	}
 	agent.Drop()
 	if got := task(); rig.Dig(got, "name") != "middle" {
-		t.Errorf("with the agent's copy gone: %v", got)
+		t.Errorf("without the agent's copy: %v", got)
 	}
 }
 
-// TestUpdateOfAnInnerGraphIsHandedOn checks that the agent makes the update and the thread continues from there.
-func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
+// TestUpdateOfAnInnerGraphIsForwarded checks that the agent performs the update and the thread continues from it.
+func TestUpdateOfAnInnerGraphIsForwarded(t *testing.T) {
 	t.Parallel()
 	b, agent, at := inFrontOfInner(t)
 	before := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id")
@@ -156,7 +156,7 @@ func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
 		t.Errorf("the state is %s", got)
 	}
 	if after := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id"); after != before {
-		t.Error("the thread's own state has moved")
+		t.Error("the thread's own state has changed")
 	}
 	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"very"}}`).OK()
 	b.Expect(at, "status", "idle")
@@ -172,9 +172,9 @@ func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
 	b.Post(at+"/state", `{`+bottom+`,"values":{}}`).Want(t, 409, mapping.CodeUpstreamLost)
 }
 
-// TestInnerGraphsOfAnAgentThatHasNone covers a task/step agent, which is presented as a graph of one node, and a thread
+// TestAgentWithoutInnerGraphs covers a task/step agent, which is presented as a graph of one node, and a thread
 // without a run.
-func TestInnerGraphsOfAnAgentThatHasNone(t *testing.T) {
+func TestAgentWithoutInnerGraphs(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Curious(1))
 	asked, _ := atItsQuestion(b, "")
@@ -230,8 +230,8 @@ func TestInnerGraphsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsOfEarlierCopies checks that a thread whose agent got a new copy keeps the inner states of the previous
-// one.
+// TestInnerGraphsOfEarlierCopies checks that the inner states of an upstream thread can be read after a new upstream
+// thread has replaced it.
 func TestInnerGraphsOfEarlierCopies(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}
@@ -249,8 +249,8 @@ func TestInnerGraphsOfEarlierCopies(t *testing.T) {
 	}
 }
 
-// TestInnerGraphsAreTheOwnersAlone checks that a key only sees the inner states of its own threads and agents.
-func TestInnerGraphsAreTheOwnersAlone(t *testing.T) {
+// TestInnerGraphsAreOnlyForTheOwner checks that a key only sees the inner states of its own threads and agents.
+func TestInnerGraphsAreOnlyForTheOwner(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL)})

@@ -44,15 +44,15 @@ func TestBadFilesOfMessages(t *testing.T) {
 	}
 }
 
-// TestGraphsGetMessagesAsTheyCame checks that messages are not changed for agents that receive messages instead of
+// TestGraphsGetMessagesUnchanged checks that messages are not changed for agents that receive messages instead of
 // files.
-func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
+func TestGraphsGetMessagesUnchanged(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay()}}
 	b := rig.InFront(t, agent, rig.AsThreads)
 	got := b.Post("/runs/wait", asked(image, linked, reasoning, `{"type":"image","data":"no base64!"}`)).OK()
 	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
-		t.Errorf("losses %q", lossy)
+		t.Errorf("unsupported fields: %q", lossy)
 	}
 	var run struct {
 		Input struct{ Messages []json.RawMessage }
@@ -67,9 +67,9 @@ func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestTranscriptThatLeavesTheInputOut checks that a client is informed if the configuration withholds a part of its
+// TestTranscriptWithoutTheInput checks that a client is informed if the configuration withholds a part of its
 // input from the agent, unless the agent gets it in another way.
-func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
+func TestTranscriptWithoutTheInput(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		memory config.Memory
@@ -93,14 +93,14 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 				wantTold = "Conversation so far:\n\nUser: [Attached file: a.png]\n\nCurrent request:\nhi"
 			}
 			if s := said(t, got); !strings.HasPrefix(s, wantTold+" | a.png=hi") {
-				t.Errorf("told %q", s)
+				t.Errorf("the agent received %q", s)
 			}
 			if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
-				t.Errorf("losses %q, want %q", lossy, c.lossy)
+				t.Errorf("unsupported fields: %q, want %q", lossy, c.lossy)
 			}
 			create := agent.Creates()[0]
 			if strings.Contains(create, "aGk=") {
-				t.Errorf("the bytes are told as well: %s", create)
+				t.Errorf("the prompt also contains the bytes: %s", create)
 			}
 			if c.memory.Mode == "additional_input" {
 				list, _ := rig.Dig(anyOf(create), "additional_input.messages").([]any)
@@ -112,9 +112,9 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 	}
 }
 
-// TestCallsOfATranscriptBeside checks that tool calls, for which the Agent Protocol's messages have no member, are in
+// TestToolCallsInATranscript checks that tool calls, for which the Agent Protocol's messages have no member, are in
 // additional_input as text, as in a prompt.
-func TestCallsOfATranscriptBeside(t *testing.T) {
+func TestToolCallsInATranscript(t *testing.T) {
 	t.Parallel()
 	agent := echo()
 	b := rig.InFront(t, agent, func(a *config.Agent) { a.Memory.Mode = "additional_input" })
@@ -127,30 +127,30 @@ func TestCallsOfATranscriptBeside(t *testing.T) {
 		t.Errorf("additional_input.messages (-want +got):\n%s", diff)
 	}
 	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
-		t.Errorf("losses %q", lossy)
+		t.Errorf("unsupported fields: %q", lossy)
 	}
 }
 
-// TestFilesOfMessagesGoWithTheirRun checks that a deleted run takes its files along, and that a run that waits or is
-// resumed by another process brings them.
-func TestFilesOfMessagesGoWithTheirRun(t *testing.T) {
+// TestFilesOfMessagesFollowTheirRun checks that files are deleted with their run, and that the agent receives them if
+// the run waited or is resumed by another process.
+func TestFilesOfMessagesFollowTheirRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	at := b.Thread()
 	run := b.Post(at+"/runs", asked(image)).OK().Text("run_id")
 	b.Get(at + "/runs/" + run + "/join").OK()
 	if got := artifactNames(b, at); len(got) != 1 {
-		t.Errorf("artifacts %v", got)
+		t.Errorf("artifacts: %v", got)
 	}
 	b.Do("DELETE", at+"/runs/"+run, "").OK()
 	if got := artifactNames(b, at); len(got) != 0 {
-		t.Errorf("artifacts %v after their run was deleted", got)
+		t.Errorf("artifacts after their run was deleted: %v", got)
 	}
 }
 
-// TestFilesOfMessagesAfterADeath checks that after the death of a process during a run, the next turn of the thread has
+// TestFilesOfMessagesAfterACrash checks that after the death of a process during a run, the next turn of the thread has
 // the files, each once.
-func TestFilesOfMessagesAfterADeath(t *testing.T) {
+func TestFilesOfMessagesAfterACrash(t *testing.T) {
 	t.Parallel()
 	steps := 0
 	agent := echo()
@@ -165,18 +165,18 @@ func TestFilesOfMessagesAfterADeath(t *testing.T) {
 	b := rig.InFront(t, agent)
 	at := b.Thread()
 	run := b.Post(at+"/runs", asked(image)).OK().Text("run_id")
-	rig.Eventually(t, "the step", func() bool { return agent.Work() > 0 || len(agent.Inputs()) > 0 })
+	rig.Eventually(t, "the step begins", func() bool { return agent.Work() > 0 || len(agent.Inputs()) > 0 })
 	b.Kill()
 	b = b.Again()
 	b.Get(at + "/runs/" + run + "/join").OK()
 	got := b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"again"}]}}`)
 	if s := said(t, got); !strings.Contains(s, "User: [Attached file: a.png]\n") || !strings.HasSuffix(s, "Current request:\nagain | a.png=hi") {
-		t.Errorf("told %q", s)
+		t.Errorf("the agent received %q", s)
 	}
 }
 
-// TestFilesOfMessagesInARunStart does the same with a command of the streaming protocol.
-func TestFilesOfMessagesInARunStart(t *testing.T) {
+// TestFilesOfMessagesInTheProtocol sends files of messages in a command of the streaming protocol.
+func TestFilesOfMessagesInTheProtocol(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	at := b.Thread()
@@ -188,13 +188,13 @@ func TestFilesOfMessagesInARunStart(t *testing.T) {
 	}
 	got := command(image, linked).OK()
 	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "messages.links;approximated" {
-		t.Errorf("losses %q: %s", lossy, got.Body)
+		t.Errorf("unsupported fields: %q: %s", lossy, got.Body)
 	}
 	b.Get(at + "/runs/" + got.Text("result.run_id") + "/join").OK()
 	state := b.Get(at + "/state").OK()
 	state.Body = []byte(state.Member("values"))
 	if s := said(t, state); s != "[Attached file: a.png]\n[Attached link: https://x.example/b.png] | a.png=hi" {
-		t.Errorf("told %q", s)
+		t.Errorf("the agent received %q", s)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestInputOfTheAISDK(t *testing.T) {
 		`"additional_kwargs":{},"response_metadata":{"output_version":"v1"},"role":"human"}]},"assistant_id":"agent","if_not_exists":"create"}`)
 	const want = "Conversation so far:\n\nUser: my name is Ada\nAssistant: Hello Ada\n\nCurrent request:\nrecall\n[Attached file: a.txt] | a.txt=hi"
 	if s := said(t, got); s != want {
-		t.Errorf("told %q", s)
+		t.Errorf("the agent received %q", s)
 	}
 	if n := len(got.List("messages.2.content")); n != 2 {
 		t.Errorf("%d parts in the state: %s", n, got.Body)

@@ -28,16 +28,16 @@ func TestJoinAfterACheckpoint(t *testing.T) {
 			for _, from := range [][]string{{"Last-Event-ID", "-1"}, {"Last-Event-ID", ""}, nil} {
 				_, rest := b.Stream("GET", run+"/stream?"+point, "", 0, from...)
 				if len(rest) == 0 || len(rest) >= len(whole) || !slices.Equal(rest, whole[len(whole)-len(rest):]) {
-					t.Errorf("%v: behind the checkpoint come %s of %s", from, rig.EventNames(rest), rig.EventNames(whole))
+					t.Errorf("%v: after the checkpoint there are %s of %s", from, rig.EventNames(rest), rig.EventNames(whole))
 				}
 				if strings.Contains(rig.EventNames(rest), "metadata") {
-					t.Errorf("%v: the run begins again: %s", from, rig.EventNames(rest))
+					t.Errorf("%v: the stream repeats the run's beginning: %s", from, rig.EventNames(rest))
 				}
 			}
 			_, all := b.Stream("GET", run+"/stream?checkpoint_id="+foreign, "", 0, "Last-Event-ID", "-1")
 			_, last := b.Stream("GET", run+"/stream?"+point, "", 0, "Last-Event-ID", whole[len(whole)-2].ID)
 			if len(all) != len(whole) || len(last) != 1 {
-				t.Errorf("behind another run's checkpoint come %d frames of %d, behind the last frame but one %d", len(all), len(whole), len(last))
+				t.Errorf("after another run's checkpoint there are %d of %d frames, after the last frame but one %d", len(all), len(whole), len(last))
 			}
 			b.Get(run+"/stream?checkpoint_id=x").Want(t, 422, "checkpoint_id must be a UUID")
 		})
@@ -45,7 +45,7 @@ func TestJoinAfterACheckpoint(t *testing.T) {
 }
 
 // A client may request only some namespaces of a run (SDK 1.15, streamNamespaces).
-func TestSomeNamespacesOfARun(t *testing.T) {
+func TestStreamOfSomeNamespaces(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()
 	play.Frames = slices.Insert(play.Frames, 5,
@@ -56,7 +56,7 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 	const body = `{"assistant_id":"agent","stream_mode":["updates"],` + rig.SaysHi + `}`
 	started, frames := b.Stream("POST", at+"/runs/stream?namespace=sub:1", body, 0)
 	if got := rig.EventNames(frames); got != "metadata updates|sub:1" {
-		t.Errorf("of the subgraph come %s", got)
+		t.Errorf("frames of the subgraph: %s", got)
 	}
 	run := started.Header.Get("Content-Location")
 	for query, want := range map[string]string{
@@ -72,13 +72,13 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 		}
 	}
 	if b.Get("/info").OK().At("flags.stream_namespaces") != true {
-		t.Error("/info does not say that namespaces are known")
+		t.Error("/info does not list the support of namespaces")
 	}
 }
 
-// TestIdsOfTheVersionBefore checks that a client with an id in the older numbering gets the event's frames after its
-// message again, and everything after that once.
-func TestIdsOfTheVersionBefore(t *testing.T) {
+// TestStreamIDsOfTheOlderNumbering checks that a client with an id in the older numbering gets the event's frames after
+// its message again, and everything after that once.
+func TestStreamIDsOfTheOlderNumbering(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
 	at := b.Thread()
@@ -87,11 +87,11 @@ func TestIdsOfTheVersionBefore(t *testing.T) {
 	i := slices.IndexFunc(whole, func(f rig.Frame) bool { return f.Event == "updates" })
 	event, slot, _ := strings.Cut(whole[i].ID, ".")
 	if slot != "135" {
-		t.Fatalf("an update has the id %s", whole[i].ID)
+		t.Fatalf("the id of an update is %s", whole[i].ID)
 	}
 	_, rest := b.Stream("GET", run+"/stream", "", 0, "Last-Event-ID", event+".7")
 	j := slices.IndexFunc(rest, func(f rig.Frame) bool { return f.ID == whole[i].ID })
 	if j < 0 || !slices.Equal(rest[j:], whole[i:]) || slices.ContainsFunc(rest[:j], func(f rig.Frame) bool { return !strings.HasPrefix(f.ID, event+".") }) {
-		t.Errorf("behind %s.7 come %v of %v", event, rest, whole)
+		t.Errorf("after %s.7 there are %v of %v", event, rest, whole)
 	}
 }

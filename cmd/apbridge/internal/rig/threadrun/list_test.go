@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestThreadsAndAssistantsAreListed checks the lists of Aegra, with paging.
+// TestThreadsAndAssistantsAreListed checks the GET lists of Aegra's API, with paging.
 func TestThreadsAndAssistantsAreListed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT))
@@ -19,7 +19,7 @@ func TestThreadsAndAssistantsAreListed(t *testing.T) {
 		t.Errorf("%s", all)
 	}
 	if strings.Contains(all.String(), "long to find") || all.Text("threads.1.status") != "idle" {
-		t.Errorf("states are listed, or statuses are not: %s", all)
+		t.Errorf("the list has states, or lacks statuses: %s", all)
 	}
 	one := b.Get("/threads?limit=1&offset=1").OK()
 	if len(one.List("threads")) != 1 || one.At("total") != 2.0 || "/threads/"+one.Text("threads.0.thread_id") != first {

@@ -10,7 +10,7 @@ import (
 
 // A run from a missing checkpoint is refused with its id, wherever the client names it and with or without input. No
 // run and no thread is created.
-func TestARunFromAMissingCheckpoint(t *testing.T) {
+func TestRunFromAMissingCheckpoint(t *testing.T) {
 	t.Parallel()
 	const gone = "00000000-0000-7000-8000-000000000404"
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -51,7 +51,7 @@ func TestARunFromAMissingCheckpoint(t *testing.T) {
 }
 
 // A run continues at the checkpoint in LangGraph's config as at one in the request.
-func TestARunFromACheckpointOfTheConfig(t *testing.T) {
+func TestRunFromACheckpointInTheConfig(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	at := b.Thread()
@@ -60,10 +60,10 @@ func TestARunFromACheckpointOfTheConfig(t *testing.T) {
 	root := rig.TextOf(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id"))
 	got := said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"anew","config":{"configurable":{"checkpoint_id":"`+root+`"}}}`))
 	if got != "anew" {
-		t.Errorf("told %q", got)
+		t.Errorf("the agent received %q", got)
 	}
 	inner := `{"assistant_id":"agent","input":"again","config":{"configurable":{"checkpoint_ns":"node:1","checkpoint_id":"` + root + `"}}}`
 	if got := said(t, b.Post(at+"/runs/wait", inner)); !strings.HasSuffix(got, "again") || got == "again" {
-		t.Errorf("told %q", got)
+		t.Errorf("the agent received %q", got)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestAQuestionWithoutAnIDHasOneEverywhere checks an agent whose questions have no ids: every way to read the question
-// has the same id, once, even after another process has repeated it, and the agent only receives the answer.
-func TestAQuestionWithoutAnIDHasOneEverywhere(t *testing.T) {
+// TestQuestionWithoutIDGetsTheSameEverywhere checks an agent whose questions have no ids. Every way to read the
+// question gives the same id, once, even after another process has repeated it. The agent receives only the answer.
+func TestQuestionWithoutIDGetsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
 		t.Run(name, func(t *testing.T) {
@@ -32,12 +32,12 @@ func TestAQuestionWithoutAnIDHasOneEverywhere(t *testing.T) {
 			run := b.Get(at + "/runs").OK().Text("0.run_id")
 			b.Get(at + "/runs/" + run + "/join").OK()
 			b.Expect(at, "status", "idle")
-			checkToldAlone(t, agent)
+			checkAnswerHasNoID(t, agent)
 		})
 	}
 }
 
-// askedIn returns the ids of the questions in the frames of a run, in "updates" and in "values" once each.
+// askedIn returns the ids of the questions in a run's frames "updates" and "values", each once.
 func askedIn(frames []rig.Frame) (ids []string) {
 	for _, f := range frames {
 		if list, _ := f.At("__interrupt__").([]any); list != nil {
@@ -92,8 +92,8 @@ func pending(a rig.Answer) (ids []string) {
 	return ids
 }
 
-// checkToldAlone expects that the agent receives an answer without an id, which it never gave.
-func checkToldAlone(t *testing.T, agent *adaptertest.ThreadAgent) {
+// checkAnswerHasNoID checks that the agent receives the answer without an id, because it never gave one.
+func checkAnswerHasNoID(t *testing.T, agent *adaptertest.ThreadAgent) {
 	t.Helper()
 	var last struct {
 		Command struct{ Resume json.RawMessage }
@@ -103,6 +103,6 @@ func checkToldAlone(t *testing.T, agent *adaptertest.ThreadAgent) {
 		t.Fatal(err)
 	}
 	if told := string(last.Command.Resume); told != `"blue"` && !strings.Contains(told, `"content":"blue"`) || strings.HasPrefix(told, `{"`) && !strings.HasPrefix(told, `{"messages"`) {
-		t.Errorf("the agent is told %s", told)
+		t.Errorf("the agent received %s", told)
 	}
 }

@@ -26,7 +26,7 @@ func askedBefore(t *testing.T, agent http.Handler, dialect string, ends int) (b 
 	return b, at, id
 }
 
-// answersOf are ways to answer an agent's question.
+// answersOf returns ways to answer an agent's question.
 var answersOf = map[string]func(b *rig.Bridge, at, id string) rig.Answer{
 	"resume": func(b *rig.Bridge, at, _ string) rig.Answer {
 		return b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"blue"}}`)
@@ -45,8 +45,9 @@ var answersOf = map[string]func(b *rig.Bridge, at, id string) rig.Answer{
 	},
 }
 
-// TestAQuestionOutlivesOtherAgentsRuns checks that new input for another agent neither answers nor drops the question.
-func TestAQuestionOutlivesOtherAgentsRuns(t *testing.T) {
+// TestQuestionStaysOpenDuringOtherAgentsRuns checks that new input for another agent neither answers nor drops the
+// question.
+func TestQuestionStaysOpenDuringOtherAgentsRuns(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
 		t.Run(name+", task/step", func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestAQuestionOutlivesOtherAgentsRuns(t *testing.T) {
 		topic := "/agents/agent/ap/v2/topics/" + strings.TrimPrefix(at, "/threads/")
 		said := b.Post(topic+"/interactions", `{"input":"blue"}`).Is(http.StatusCreated)
 		if task := b.Get(at + "/runs").OK().Text("2.run_id"); said.Text("task_id") != task {
-			t.Errorf("it is said to task %s, not %s which asked", said.Text("task_id"), task)
+			t.Errorf("the answer is in task %s, want %s, which asked", said.Text("task_id"), task)
 		}
 		b.Get(at + "/runs/" + b.Get(at+"/runs").OK().Text("0.run_id") + "/join").OK()
 		rig.CheckAnswered(t, agent, []string{"", "", `{"input":"blue"}`})
@@ -118,8 +119,8 @@ func checkOpen(b *rig.Bridge, at, id string) {
 	}
 }
 
-// TestAnOldQuestionIsAnswered checks that the agent that asked is found, however many runs follow.
-func TestAnOldQuestionIsAnswered(t *testing.T) {
+// TestOldQuestionIsAnswered checks that the agent that asked is found even after many other runs.
+func TestOldQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {
 		t.Run(name, func(t *testing.T) {
@@ -133,9 +134,9 @@ func TestAnOldQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfOneAgentsRuns checks concurrent runs that have each asked. An answer must name its question, and
-// answers those of one run at a time.
-func TestQuestionsOfOneAgentsRuns(t *testing.T) {
+// TestQuestionsOfConcurrentRuns checks concurrent runs that have each asked a question. An answer must name its
+// question, and can answer the questions of one run only.
+func TestQuestionsOfConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{
 		"agent": rig.AgentAt(adaptertest.Serve(t, rig.Curious(1)).URL, func(c *config.Agent) {

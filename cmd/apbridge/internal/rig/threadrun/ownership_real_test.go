@@ -27,7 +27,7 @@ type sent struct {
 	seeded bool // the thread was created with a state
 }
 
-// wire is a proxy for a real LangGraph server and records the runs that it receives.
+// wire is a proxy for a real LangGraph server that records the requests for runs.
 type wire struct {
 	http.Handler
 	url string
@@ -84,7 +84,7 @@ func (w *wire) last(t *testing.T) sent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.runs) == 0 {
-		t.Fatal("the agent was sent nothing")
+		t.Fatal("the agent received no run")
 	}
 	return w.runs[len(w.runs)-1]
 }
@@ -133,8 +133,8 @@ func (o *owned) on(agent, text string, more ...string) rig.Answer {
 
 func saidAt(a rig.Answer, path string) string { return fmt.Sprint(rig.Pluck(a.List(path), "content")) }
 
-// chatted returns the expected messages of a thread on which the graph "chat" received texts. A text that begins with
-// "=" was added without the graph.
+// chatted returns the expected messages of a thread on which the graph "chat" received these texts. A text that begins
+// with "=" was added without the graph.
 func chatted(texts ...string) string {
 	var all []string
 	for _, text := range texts {
@@ -147,14 +147,14 @@ func chatted(texts ...string) string {
 	return "[" + strings.Join(all, " ") + "]"
 }
 
-// both fails the test unless the thread has the expected messages, here and at the agent.
-func (o *owned) both(want string) {
+// checkBoth checks that the thread has the expected messages, both in the bridge and at the agent.
+func (o *owned) checkBoth(want string) {
 	o.T.Helper()
 	if got := saidAt(o.Get(o.at+"/state").OK(), "values.messages"); got != want {
-		o.T.Errorf("here %s, want %s", got, want)
+		o.T.Errorf("the bridge has %s, want %s", got, want)
 	}
 	if got := saidAt(o.remote.Get("/threads/"+o.wire.last(o.T).thread+"/state").OK(), "values.messages"); got != want {
-		o.T.Errorf("at the agent %s, want %s", got, want)
+		o.T.Errorf("the agent has %s, want %s", got, want)
 	}
 }
 
@@ -257,22 +257,22 @@ func TestRealStateOwnership(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOwned(t, newWire(t))
-			o.both(chatted("one"))
+			o.checkBoth(chatted("one"))
 			c.change(o)
 			before := saidAt(o.Get(o.at+"/state").OK(), "values.messages")
 			o.runs("two")
 			if got := o.sentTo(); c.where != "" && got != c.where {
-				t.Errorf("it was sent to %s, want %s: %s", got, c.where, o.wire.last(t).body)
+				t.Errorf("the run was sent to %s, want %s: %s", got, c.where, o.wire.last(t).body)
 			}
 			want := c.want
 			if want == "" {
 				want = strings.TrimSuffix(before, "]") + " " + strings.TrimPrefix(chatted("two"), "[")
 			}
-			o.both(want)
+			o.checkBoth(want)
 			switch name {
 			case "run on the server itself":
 				if !strings.Contains(string(o.Get(o.at+"/history?limit=100").Body), `"source":"upstream"`) {
-					t.Error("no checkpoint says that somebody else was there")
+					t.Error("no checkpoint shows the change by another client")
 				}
 			case "two runs beside each other":
 				for _, text := range []string{"you said: left", "you said: right"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // Text answers a question of the agent that asked it. Another agent receives it as input on the same thread.
-func TestProtocolInputForAnotherAgentThanTheOneThatAsks(t *testing.T) {
+func TestProtocolInputForAnotherAgent(t *testing.T) {
 	t.Parallel()
 	asking := adaptertest.Serve(t, rig.Curious(1))
 	graph := adaptertest.Serve(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})

@@ -54,7 +54,7 @@ const starts = `{"id":1,"method":"run.start","params":{"assistant_id":"agent",` 
 
 // A run started by a command creates its thread, and its events have the order from which clients build their pages.
 // Another reader gets the same events with the same ids, in either spelling.
-func TestProtocolTellsARun(t *testing.T) {
+func TestProtocolEventsOfARun(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{
 		"task/step": adaptertest.NewStepAgent(adaptertest.Plain), "thread/run": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}},
@@ -68,7 +68,7 @@ func TestProtocolTellsARun(t *testing.T) {
 				t.Fatal(got)
 			}
 			if lost := got.Header.Get("X-Apbridge-Unsupported"); lost != "" {
-				t.Errorf("of a run with an input is lost: %s", lost)
+				t.Errorf("unsupported fields of a run with an input: %s", lost)
 			}
 			b.Get(thread + "/runs/" + got.Text("result.run_id") + "/join").OK()
 			seen := events(b, thread+"/stream/events", everything, 1, runOver)
@@ -79,7 +79,7 @@ func TestProtocolTellsARun(t *testing.T) {
 			}
 			const ofEarlierNumbers = `{"since":12289,` // entry 3 of a version that had 4096 numbers for each
 			if d := cmp.Diff(seen, events(b, thread+"/stream/events", strings.Replace(everything, "{", ofEarlierNumbers, 1), 1, runOver)); d != "" {
-				t.Errorf("since a number that lies before all: %s", d)
+				t.Errorf("events since a number before the first: %s", d)
 			}
 			camel := events(b, thread+"/stream", everything, 1, runOver)
 			for i := range camel {
@@ -94,13 +94,13 @@ func TestProtocolTellsARun(t *testing.T) {
 func checkOrder(t *testing.T, b *rig.Bridge, thread string, seen []rig.Frame) {
 	t.Helper()
 	if seen[0].Event != "lifecycle" || seen[0].At("params.data.event") != "running" {
-		t.Errorf("first is %v", seen[0])
+		t.Errorf("the first event is %v", seen[0])
 	}
 	last := -1.0
 	var values, paired any
 	for i, f := range seen {
 		if n := f.At("seq").(float64); n <= last {
-			t.Errorf("%v comes behind %v", f, last)
+			t.Errorf("%v follows %v", f, last)
 		} else {
 			last = n
 		}
@@ -109,7 +109,7 @@ func checkOrder(t *testing.T, b *rig.Bridge, thread string, seen []rig.Frame) {
 			values = f.At("params.data")
 		case "checkpoints":
 			if paired = f.At("params.data.id"); seen[i+1].Event != "values" {
-				t.Errorf("behind %v is %v", f, seen[i+1])
+				t.Errorf("%v is followed by %v", f, seen[i+1])
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func checkOrder(t *testing.T, b *rig.Bridge, thread string, seen []rig.Frame) {
 	}
 	for _, m := range state.List("values.messages") {
 		if rig.Dig(m, "type") != "human" && !said[rig.Dig(m, "id")] {
-			t.Errorf("message %v was not told", m)
+			t.Errorf("there is no event of the message %v", m)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func TestProtocolQuestionIsAnsweredAtOnce(t *testing.T) {
 			for _, f := range seen {
 				names = append(names, f.Event)
 			}
-			// The end of the run that asked is left out: it was over before the stream began.
+			// The end of the interrupted run is left out, because it ended before the stream began.
 			if got := strings.Join(names, " "); got != "lifecycle input.requested lifecycle input.answered lifecycle" {
 				t.Error(got)
 			}
@@ -173,7 +173,7 @@ func TestProtocolQuestionIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// A client of another tenant learns nothing about a thread from what it sends to it.
+// A client of another tenant learns nothing about a thread from the responses to its commands.
 func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -201,9 +201,9 @@ func TestProtocolOfAnotherTenantsThread(t *testing.T) {
 	events(b, thread+"/stream/events", everything, 1, runOver, "X-Api-Key", "key-of-a") // all events have been sent by now
 	leave()
 	if text, _ := io.ReadAll(res.Body); len(text) > 0 {
-		t.Errorf("another tenant was told %s", text)
+		t.Errorf("another tenant received %s", text)
 	}
-	// Ids belong to a tenant: a run that another one starts is on a separate thread.
+	// Ids belong to a tenant, so a run that another tenant starts is on a separate thread.
 	if own := command(b, thread, starts, theirs...).Text("result.run_id"); b.Do("GET", thread+"/runs/"+own, "", "X-Api-Key", "key-of-a").Status != 404 {
 		t.Error("a run of another tenant is on the thread")
 	}
@@ -253,7 +253,7 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 		heard.Write(message)
 	}
 	if strings.Contains(heard.String(), `"event"`) || !strings.Contains(heard.String(), "no_such_run") {
-		t.Errorf("the key was told %s", heard.String())
+		t.Errorf("the key received %s", heard.String())
 	}
 	if n := len(b.Do("GET", thread+"/runs", "", "X-Api-Key", "key-of-a").List("")); n != 1 {
 		t.Errorf("the thread has %d runs", n)
@@ -291,7 +291,7 @@ func TestKeyOfAPagesWebSocket(t *testing.T) {
 	}
 	defer conn.CloseNow()
 	if conn.Subprotocol() != "apbridge" {
-		t.Errorf("the bridge has chosen %q; a browser gives up without a choice", conn.Subprotocol())
+		t.Errorf("the bridge chose the subprotocol %q; a browser disconnects without one", conn.Subprotocol())
 	}
 	if err := conn.Write(ctx, websocket.MessageText, []byte(starts)); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestProtocolOverAWebSocket(t *testing.T) {
 	url := b.URL + newThread() + "/stream/events"
 	_, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://evil.example"}}})
 	if err == nil || res.StatusCode != http.StatusForbidden {
-		t.Errorf("a foreign page: %v", err)
+		t.Errorf("a page of another site: %v", err)
 	}
 	conn, _, err := websocket.Dial(ctx, url, nil)
 	if err != nil {
@@ -351,7 +351,7 @@ func TestProtocolOverAWebSocket(t *testing.T) {
 			t.Fatal(heard.String(), err)
 		}
 		if heard.Len() == 0 && !strings.HasPrefix(string(message), `{"type":"success","id":7,`) {
-			t.Errorf("first comes %s", message)
+			t.Errorf("the first message is %s", message)
 		}
 		heard.Write(message)
 	}
@@ -365,6 +365,6 @@ func TestProtocolOverAWebSocket(t *testing.T) {
 	}()
 	b.End()
 	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
-		t.Errorf("the bridge stops: %v", err)
+		t.Errorf("when the bridge stops: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func message(text string) string {
 	return fmt.Sprintf(`"input":{"messages":[{"type":"tool","id":"do-not-render-1","tool_call_id":"c","content":"Successfully handled tool call."},{"type":"human","id":"m1","content":%q}]}`, text)
 }
 
-// editAnswer is the answer of a page whose card has a field for it.
+// editAnswer is the answer of a chat page with a text field for the answer.
 const editAnswer = `{"decisions":[{"type":"edit","edited_action":{"name":"ask_user","args":{"question":"Which colour?","answer":"blue"}}}]}`
 
 // TestEveryWayToAnswer checks that the agent receives the text, whatever form a client's answer has.
@@ -81,13 +81,13 @@ func TestEveryWayToAnswer(t *testing.T) {
 				}
 			}
 			if last := told[len(told)-1]; len(told) != 2 || last != "blue" && last != "m1" {
-				t.Errorf("human messages %v", told)
+				t.Errorf("human messages: %v", told)
 			}
 		})
 	}
 }
 
-// TestAnswerWithAFile checks that the files of a message that answers reach the agent, with their names, and that the
+// TestAnswerWithAFile checks that the files of an answering message reach the agent with their names, and that the
 // message is unchanged. Without text, the file is the answer.
 func TestAnswerWithAFile(t *testing.T) {
 	t.Parallel()
@@ -118,9 +118,9 @@ func TestAnswerWithAFile(t *testing.T) {
 	}
 }
 
-// TestMessagesBesideAnAnswer checks that other messages that the thread lacks are sent with the answer, and that the
+// TestMessagesWithAnAnswer checks that other new messages are sent to the agent with the answer, and that the
 // loss header names those withheld from the agent.
-func TestMessagesBesideAnAnswer(t *testing.T) {
+func TestMessagesWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	const system, blue = `{"type":"system","id":"s1","content":"Be brief."}`, `{"type":"human","id":"m1","content":"blue"}`
 	const link = `{"type":"human","id":"m1","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}`
@@ -162,15 +162,15 @@ func TestMessagesBesideAnAnswer(t *testing.T) {
 			said := b.Post(at+"/runs/wait", `{`+saysAgent+`"input":{"messages":[`+strings.Join(append(known, sent), ",")+`]}}`).OK()
 			rig.CheckAnswered(t, agent, []string{"", "", `{"input":"` + x.told + `"}`})
 			if got := said.Header.Get("X-Apbridge-Unsupported"); got != x.lossy {
-				t.Errorf("lossy %q, want %q", got, x.lossy)
+				t.Errorf("unsupported fields %q, want %q", got, x.lossy)
 			}
 		})
 	}
 }
 
-// TestMessagesBesideAConsent checks that a step that only continues passes on no messages, and that the header reports
-// it.
-func TestMessagesBesideAConsent(t *testing.T) {
+// TestMessagesWithAConsent checks that a mere consent sends no other messages to the agent, and that the loss header
+// reports them.
+func TestMessagesWithAConsent(t *testing.T) {
 	t.Parallel()
 	for sent, lossy := range map[string]string{
 		`{"type":"human","id":"m1","content":"yes"}`:                                                   "",
@@ -180,14 +180,14 @@ func TestMessagesBesideAConsent(t *testing.T) {
 		at, _ := atItsQuestion(b, "")
 		said := b.Post(at+"/commands", `{"id":1,"method":"run.start","params":{"assistant_id":"agent","input":{"messages":[`+sent+`]}}}`).OK()
 		if got := said.Header.Get("X-Apbridge-Unsupported"); got != lossy || said.At("type") != "success" {
-			t.Errorf("%s: lossy %q, want %q: %s", sent, got, lossy, said.Body)
+			t.Errorf("%s: unsupported fields %q, want %q: %s", sent, got, lossy, said.Body)
 		}
 	}
 }
 
-// TestAnswersThatAreNone checks that they are refused with the question's id, reach no agent, and leave the question
-// open.
-func TestAnswersThatAreNone(t *testing.T) {
+// TestInvalidAnswersAreRefused checks that invalid answers are refused with the question's id, reach no agent, and
+// leave the question open.
+func TestInvalidAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
 	b := rig.InFront(t, agent)
@@ -238,19 +238,19 @@ func TestGotoEndDropsTheQuestion(t *testing.T) {
 			rig.CheckAnswered(t, agent, []string{"", ""})
 			steps := b.Get("/agents/agent/ap/v1/agent/tasks/" + strings.TrimPrefix(b.Get(at+"/runs").OK().Text("1.run_id"), "") + "/steps").OK().List("steps")
 			if len(steps) != 3 || rig.Dig(steps[2], "is_last") != true || rig.Dig(steps[1], "is_last") != false {
-				t.Errorf("the task's steps %v", steps)
+				t.Errorf("the task's steps: %v", steps)
 			}
 			b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"late"}}`).Is(http.StatusConflict)
 			b.Post(at+"/runs/wait", `{`+saysAgent+`"input":{},"command":{"goto":"__end__"}}`).OK()
 			b.Post(at+"/runs/wait", `{`+saysAgent+`"input":{"messages":[]},"command":{"goto":"__end__"}}`).OK()
 			if b.Post(at+"/runs/wait", `{`+saysAgent+rig.SaysMore+`}`).OK(); agent.Counts().Creates != 2 {
-				t.Errorf("%d tasks", agent.Counts().Creates)
+				t.Errorf("%d tasks were created", agent.Counts().Creates)
 			}
 		})
 	}
 }
 
-// TestRespondWithGotoEndDropsTheQuestion does the same with the streaming protocol, whose command must name the
+// TestRespondWithGotoEndDropsTheQuestion uses the streaming protocol, whose command must name the
 // question and may have null as its answer.
 func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	t.Parallel()
@@ -280,9 +280,9 @@ func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestGotoEndIsTheGraphsBusiness checks that a thread/run agent receives the client's command, and that its result is
+// TestGotoEndIsForwardedToAGraph checks that a thread/run agent receives the client's command, and that its result is
 // the thread's state.
-func TestGotoEndIsTheGraphsBusiness(t *testing.T) {
+func TestGotoEndIsForwardedToAGraph(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		say  func(b *rig.Bridge, at, id string)
@@ -310,21 +310,21 @@ func TestGotoEndIsTheGraphsBusiness(t *testing.T) {
 			c.say(b, at, id)
 			bodies := agent.Bodies(rig.StartRoute)
 			if diff := cmp.Diff(strings.ReplaceAll(c.want, "ID", id), string(rawjson.Get(bodies[len(bodies)-1], "command"))); diff != "" {
-				t.Errorf("the agent was told (-want +got):\n%s", diff)
+				t.Errorf("the agent's request (-want +got):\n%s", diff)
 			}
 			b.Expect(at, "status", "idle")
 		})
 	}
 }
 
-// asksMessages sets whether an agent takes messages as answers.
+// asksMessages sets whether an agent accepts messages as answers.
 func asksMessages(how string) func(*config.Agent) {
 	return func(a *config.Agent) { a.AnswerByMessage = how }
 }
 
-// TestMessagesThatAnswerNothing checks that a message never gives approval, and that a configuration may disable
+// TestMessagesAreNotApproval checks that a message never gives approval, and that a configuration may disable
 // answers by messages.
-func TestMessagesThatAnswerNothing(t *testing.T) {
+func TestMessagesAreNotApproval(t *testing.T) {
 	t.Parallel()
 	tool := `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
 	writes := func() *adaptertest.StepAgent {
@@ -360,22 +360,22 @@ func TestMessagesThatAnswerNothing(t *testing.T) {
 		b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":null}}`).Is(http.StatusUnprocessableEntity)
 		done := b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":{"`+id+`":{"decisions":[{"type":"approve"}]}}}}`).OK()
 		if done.At("__interrupt__") != nil {
-			t.Errorf("finish is asked for: %s", done.Body)
+			t.Errorf("the last step asks a question: %s", done.Body)
 		}
 		rig.CheckAnswered(t, agent, []string{"", "", ""})
 	})
 }
 
-// TestNoInputPassesABreakpoint checks that a run without input continues after a stop that the client requested, as in
-// LangGraph, and that it does not count as consent to a question of the agent or its operator.
-func TestNoInputPassesABreakpoint(t *testing.T) {
+// TestRunWithoutInputContinuesAfterABreakpoint checks that a run without input continues after a stop that the client
+// requested, as in LangGraph, and that it does not count as consent to a question of the agent or its operator.
+func TestRunWithoutInputContinuesAfterABreakpoint(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
 	b := rig.InFront(t, agent)
 	at, _ := atItsQuestion(b, `"interrupt_after":["*"],`)
 	asked := b.Post(at+"/runs/wait", `{`+saysAgent+`"input":null,"interrupt_after":["*"]}`).OK()
 	if asked.Text("__interrupt__.0.value.action_request.action") != "ask_user" {
-		t.Errorf("behind the breakpoint: %s", asked.Body)
+		t.Errorf("after the breakpoint: %s", asked.Body)
 	}
 	b.Post(at+"/runs/wait", `{`+saysAgent+`"input":null}`).Is(http.StatusUnprocessableEntity)
 	rig.CheckAnswered(t, agent, []string{"", ""})
@@ -384,8 +384,8 @@ func TestNoInputPassesABreakpoint(t *testing.T) {
 	step.Post(at+"/runs/wait", `{`+saysAgent+`"input":null}`).Is(http.StatusUnprocessableEntity)
 }
 
-// TestResponseSchema checks that the schema of a graph's question is shown wherever the question is, and that answers
-// are checked against it before the graph receives them.
+// TestResponseSchema checks that the schema of a graph's question is shown with the question everywhere, and that
+// answers are validated against it before the graph receives them.
 func TestResponseSchema(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"days":{"type":"integer"}},"required":["days"]}`
@@ -415,7 +415,7 @@ func TestResponseSchema(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := agent.Calls(rig.StartRoute); n != 1 {
-		t.Errorf("the graph was asked %d times", n)
+		t.Errorf("the graph received %d runs", n)
 	}
 	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":{"days":3}}}`).OK()
 	b.Expect(at, "status", "idle")

@@ -14,7 +14,7 @@ import (
 )
 
 // asNode is the request that RemoteGraph of langgraph 1.2 (Python) sends as a node of another graph (POST
-// /threads/{id}/runs/stream). resumed are the members of configurable that only a resumed parent sends.
+// /threads/{id}/runs/stream). resumed has the members of configurable that only a resumed parent sends.
 func asNode(resumed string) string {
 	return `{"input":{"messages":[{"content":"hi","additional_kwargs":{},"response_metadata":{},"type":"human","name":null,"id":"h1"}]},
 		"config":{"recursion_limit":10007,"tags":[],"metadata":{"langgraph_step":1,"langgraph_node":"remote","thread_id":"t"},
@@ -28,8 +28,8 @@ func outright(what string) string {
 		"stream_mode":["values","updates"],"stream_subgraphs":false,"assistant_id":"agent","if_not_exists":"create"}`
 }
 
-// atQuestion reads a stream like RemoteGraph: it leaves at the first updates frame with __interrupt__. It returns the
-// id of the question, or "" if the run ended without one.
+// atQuestion reads a stream like RemoteGraph, which disconnects at the first updates frame with __interrupt__. It
+// returns the id of the question, or "" if the run ended without one.
 func atQuestion(b *rig.Bridge, at, body string) string {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -77,8 +77,8 @@ func curiousAgents() map[string]adaptertest.Peer {
 	}
 }
 
-// TestRemoteGraphAnswersAtOnce checks that a client that leaves at the question and answers at once finds the thread
-// free.
+// TestRemoteGraphAnswersAtOnce checks that a client that disconnects at the question can answer at once, because the
+// thread is no longer busy.
 func TestRemoteGraphAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, peer := range curiousAgents() {
@@ -142,6 +142,6 @@ func TestRemoteGraphAsANodeWithAGraph(t *testing.T) {
 	atQuestion(b, at, asNode(`"__pregel_resuming":true,"__pregel_resume_map":{"`+id+`":"blue"},`))
 	body := string(agent.Bodies(rig.StartRoute)[1])
 	if !strings.Contains(body, `"__pregel_resume_map":{"`+id+`":"blue"}`) || !strings.Contains(body, `"__pregel_resuming":true`) || strings.Contains(body, `"command"`) {
-		t.Errorf("the agent was sent %s", body)
+		t.Errorf("the agent received %s", body)
 	}
 }

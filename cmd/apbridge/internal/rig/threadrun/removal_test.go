@@ -33,21 +33,21 @@ func TestRemovedMessagesAreGone(t *testing.T) {
 				b.Post(at+"/state", `{"values":{"messages":[`+c.update+`]}}`).OK()
 			}
 			if got := run(c.input); got != c.want {
-				t.Errorf("the agent was told %q, want %q", got, c.want)
+				t.Errorf("the agent received %q, want %q", got, c.want)
 			}
 			state := b.Get(at + "/state").OK()
 			if strings.Contains(string(state.Body), `"remove"`) {
-				t.Errorf("a removal stands in the state: %s", state.Body)
+				t.Errorf("the state contains a removal: %s", state.Body)
 			}
 			if found := strings.Contains(string(state.Body), `"m1"`); found != (name == "what is not there") {
-				t.Errorf("the first message is there: %t", found)
+				t.Errorf("the first message is in the state: %t", found)
 			}
 		})
 	}
 }
 
-// TestARemovalNamesItsMessage checks that a removal needs an id, as in LangChain's class.
-func TestARemovalNamesItsMessage(t *testing.T) {
+// TestRemovalNeedsAMessageID checks that a removal needs an id, as in LangChain's class.
+func TestRemovalNeedsAMessageID(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	at := b.Thread()

@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Servers repeat the checkpoint at which a run continues. It is in the history once, and clients that follow
-// checkpoints see it.
-func TestRunsThatGoOnRepeatNoCheckpoint(t *testing.T) {
+// Servers repeat the checkpoint at which a run continues. It is in the history once, and also in the stream for clients
+// that follow checkpoints.
+func TestContinuedRunsRepeatNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	const (
 		begun = `{"messages":[{"type":"human","content":"hi","id":"h1"}]}`
@@ -57,7 +57,7 @@ func TestRunsThatGoOnRepeatNoCheckpoint(t *testing.T) {
 			}
 			stream := b.Post(at+"/runs/stream", `{"assistant_id":"agent","input":null,"stream_mode":["checkpoints"]}`).OK()
 			if want := `"source":"` + c.shown + `"`; !rig.Says(string(stream.Body), want) || rig.Says(string(stream.Body), "plain-secret") {
-				t.Errorf("the stream has not %s, or a credential: %s", want, stream.Body)
+				t.Errorf("the stream lacks %s, or contains a credential: %s", want, stream.Body)
 			}
 			history := b.Get(at + "/history").OK()
 			if got := len(history.List("")); got != c.made {

@@ -11,7 +11,7 @@ import (
 
 // The error of a failed attempt is not shown as the run's if the next attempt succeeds. LangGraph Server before 0.16
 // ends streams with it.
-func TestTheErrorOfARetriedAttemptIsNotTheRuns(t *testing.T) {
+func TestErrorOfARetriedAttemptIsHidden(t *testing.T) {
 	t.Parallel()
 	var attempts atomic.Int32
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Choose: func([]byte) adaptertest.ThreadPlay {

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestARolledBackRunIsGoneAtItsAgentToo checks that the next run does not begin with the changes of a run that was
-// stopped in the middle, which the graph's thread still has.
-func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
+// TestRollbackAlsoUndoesTheRunAtTheAgent checks that the next run does not begin with the changes of a run that was
+// stopped in the middle, although the graph's thread still has them.
+func TestRollbackAlsoUndoesTheRunAtTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		earlier bool
@@ -44,15 +44,15 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 			}
 			say("fourth")
 			if got := contents(b.Get(at + "/state").OK()); got != c.want+" fourth one two three" {
-				t.Errorf("the state has %q after one run more", got)
+				t.Errorf("the state has %q after another run", got)
 			}
 		})
 	}
 }
 
-// TestARunThatNeverBeganUndoesNothing checks that the run after a failed one continues in its agent's thread, even if a
+// TestDeletingAQueuedRunUndoesNothing checks that the run after a failed one continues in its agent's thread, even if a
 // run that had not started was deleted.
-func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
+func TestDeletingAQueuedRunUndoesNothing(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{
 		{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}, adaptertest.ChatPlay(),
@@ -64,11 +64,11 @@ func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	b.Post(at+"/runs/"+late+"/cancel?wait=true&action=rollback", "")
 	b.Get(at + "/runs/" + late).Is(http.StatusNotFound)
 	if got := b.Post(at+"/runs/wait", saying("second")).OK(); got.At("__error__") != nil {
-		t.Errorf("it began on a thread of its own: %s", got.Body)
+		t.Errorf("the run began on a separate upstream thread: %s", got.Body)
 	}
 }
 
-// TestRealRollback is TestARolledBackRunIsGoneAtItsAgentToo with a LangGraph server.
+// TestRealRollback is TestRollbackAlsoUndoesTheRunAtTheAgent with a LangGraph server.
 func TestRealRollback(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t, newWire(t))
@@ -81,7 +81,7 @@ func TestRealRollback(t *testing.T) {
 			say("earlier, in 30 ms")
 		}
 		run := at + "/runs/" + o.Post(at+"/runs", `{"assistant_id":"slow","input":{"messages":[{"role":"user","content":"undone, in 9000 ms"}]}}`).OK().Text("run_id")
-		rig.Eventually(t, "its first step is done", func() bool { return strings.Contains(contents(o.Get(at+"/state").OK()), "undone") })
+		rig.Eventually(t, "the first step is done", func() bool { return strings.Contains(contents(o.Get(at+"/state").OK()), "undone") })
 		o.Post(run+"/cancel?wait=true&action=rollback", "")
 		o.Get(run).Is(http.StatusNotFound)
 		say("later, in 30 ms")

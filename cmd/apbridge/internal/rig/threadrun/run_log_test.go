@@ -48,11 +48,11 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	}{{"legacy", "success", "", zapcore.InfoLevel, 3}, {"away", "error", "upstream_unreachable", zapcore.WarnLevel, 0}} {
 		request := "request-of-" + x.agent
 		thread, run := begin(x.agent, request)
-		rig.Eventually(t, "the line of the end", func() bool { return logged(b, "run ended", run) != nil })
+		rig.Eventually(t, "the end is logged", func() bool { return logged(b, "run ended", run) != nil })
 		for _, message := range []string{"run started", "run ended"} {
 			e := logged(b, message, run)
 			if e == nil {
-				t.Fatalf("%s: no line %q", x.agent, message)
+				t.Fatalf("%s: there is no line %q", x.agent, message)
 			}
 			for name, want := range map[string]string{"thread": thread, "task": run, "agent": x.agent, "key": "app", "request_id": request} {
 				if got := e.ContextMap()[name]; got != want {
@@ -64,7 +64,7 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 		if c := e.ContextMap(); e.Level != x.level || c["status"] != x.status || c["code"] != x.code || c["steps"] != x.steps || c["took"] == nil {
 			t.Errorf("%s ended with %s %v", x.agent, e.Level, c)
 		}
-		rig.Eventually(t, "the line of the request", func() bool {
+		rig.Eventually(t, "the request is logged", func() bool {
 			e := logged(b, "request", run)
 			return e != nil && e.ContextMap()["request_id"] == request
 		})
@@ -73,20 +73,19 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	task := b.Do("POST", "/ap/v1/agent/tasks", `{"input":"`+said+`"}`, head...).OK().Text("task_id")
 	b.Do("POST", "/ap/v1/agent/tasks/"+task+"/steps", ``, head...).OK()
 	run := b.Do("POST", "/runs/search", `{"thread_id":"`+task+`"}`, head...).OK().Text("0.run_id")
-	rig.Eventually(t, "the line of the parking", func() bool { return logged(b, "run parked", run) != nil })
+	rig.Eventually(t, "the parked run is logged", func() bool { return logged(b, "run parked", run) != nil })
 	b.Do("POST", "/runs/"+run+"/cancel?wait=1", ``, head...).OK()
 	if e := logged(b, "run ended", run); e == nil || e.ContextMap()["status"] != "interrupted" {
 		t.Errorf("a parked run that is cancelled: %v", e)
 	}
 	for _, e := range b.Logs.All() {
 		if text := e.Message + fmt.Sprint(e.ContextMap()); strings.Contains(text, said) || strings.Contains(text, runLogKey) {
-			t.Errorf("the log says %s", text)
+			t.Errorf("the log contains %s", text)
 		}
 	}
 }
 
-// Runs that a process leaves are handed over and resumed by the next one. Both log that. A process logs its
-// configuration.
+// When a process stops, the next one resumes its runs. Both processes log this. Each process logs its configuration.
 func TestTakeoversAreLogged(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}, 8), make(chan struct{})
@@ -108,7 +107,7 @@ func TestTakeoversAreLogged(t *testing.T) {
 	b.End()
 	for _, message := range []string{"creating a new database", "configuration in force", "shutting down"} {
 		if b.Logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, message) }).Len() != 1 {
-			t.Errorf("not once: %s", message)
+			t.Errorf("not logged exactly once: %s", message)
 		}
 	}
 	if logged(b, "run handed over", run) == nil {
@@ -118,13 +117,13 @@ func TestTakeoversAreLogged(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	next := rig.StartLogging(t, b.Cfg, zap.New(core))
 	next.Logs = logs
-	rig.Eventually(t, "the run's end", func() bool { return logged(next, "run ended", run) != nil })
+	rig.Eventually(t, "the run ends", func() bool { return logged(next, "run ended", run) != nil })
 	taken := logged(next, "run taken over", run)
 	if taken == nil || logged(next, "run started", run) != nil {
-		t.Fatal("the next process does not say that it takes the run up")
+		t.Fatal("the next process does not log that it resumes the run")
 	}
 	from, first := taken.ContextMap()["from"], b.Logs.FilterMessage("serving").All()[0].ContextMap()["process"]
 	if own := next.Logs.FilterMessage("serving").All()[0].ContextMap()["process"]; from != first || from == "" || from == own {
-		t.Errorf("it is taken from %v; the processes are %v and %v", from, first, own)
+		t.Errorf("the run is resumed from %v; the processes are %v and %v", from, first, own)
 	}
 }

@@ -15,23 +15,24 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestSchemasThatTakeLong checks that a page that requests a graph's schemas first waits for the agent's own, and never
-// gets others instead. If it leaves, the agent is still called only once, and later requests get its answer.
-func TestSchemasThatTakeLong(t *testing.T) {
+// TestSlowSchemas checks that the first request for a graph's schemas waits for the agent's own schemas instead of
+// returning generic ones. If the client disconnects, the agent is still called only once, and later requests get its
+// response.
+func TestSlowSchemas(t *testing.T) {
 	t.Parallel()
-	agent, say := &adaptertest.ThreadAgent{}, make(chan struct{})
-	let := sync.OnceFunc(func() { close(say) })
-	t.Cleanup(let)
-	var asked atomic.Int32
+	agent, release := &adaptertest.ThreadAgent{}, make(chan struct{})
+	open := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(open)
+	var called atomic.Int32
 	reached := make(chan struct{}, 1)
 	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/schemas") {
 			agent.ServeHTTP(w, r)
 			return
 		}
-		asked.Add(1)
+		called.Add(1)
 		reached <- struct{}{}
-		<-say
+		<-release
 		_, _ = io.WriteString(w, `{"graph_id":"agent","input_schema":{"title":"in"}}`)
 	}))
 	leaving, leave := context.WithCancel(t.Context())
@@ -47,13 +48,13 @@ func TestSchemasThatTakeLong(t *testing.T) {
 	<-reached
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("a client that left was answered: %v", err)
+		t.Errorf("a disconnected client: %v", err)
 	}
-	time.AfterFunc(6*time.Second, let) // longer than the wait for an agent whose schemas are known
+	time.AfterFunc(6*time.Second, open) // longer than the wait if the schemas are cached
 	if got := b.Get("/assistants/agent/schemas").OK(); got.At("input_schema.title") != "in" || got.At("state_schema.properties") != nil {
-		t.Errorf("it answered %s", got.Body)
+		t.Errorf("the response is %s", got.Body)
 	}
-	if n := asked.Load(); n != 1 {
-		t.Errorf("the agent was asked %d times", n)
+	if n := called.Load(); n != 1 {
+		t.Errorf("the agent was called %d times", n)
 	}
 }

@@ -47,15 +47,15 @@ func TestFilesOfAStateUpdate(t *testing.T) {
 			}
 			got := said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`))
 			if !strings.Contains(got, "User: look\n[Attached file: a.png]") || !strings.HasSuffix(got, " | a.png=hi") {
-				t.Errorf("told %q", got)
+				t.Errorf("the agent received %q", got)
 			}
 		})
 	}
 }
 
-// TestStatedFilesOfAStateUpdate checks that values.files of an update, and of a new thread's states, become artifacts
+// TestValuesFilesOfAStateUpdate checks that values.files of an update, and of a new thread's states, become artifacts
 // at once, with the bytes that agents receive, and that files removed from the state are no longer artifacts.
-func TestStatedFilesOfAStateUpdate(t *testing.T) {
+func TestValuesFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
 	wants := func(t *testing.T, at string, want ...string) {
@@ -96,9 +96,9 @@ func TestStatedFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestStatedFilesOfAGraph checks that an update accepted by the graph brings files as a run does, and that invalid
-// files are left to the graph.
-func TestStatedFilesOfAGraph(t *testing.T) {
+// TestValuesFilesOfAGraphsUpdate checks that an update accepted by the graph brings files as a run does, and that
+// invalid files are left to the graph.
+func TestValuesFilesOfAGraphsUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
 	at := b.Thread()
@@ -109,7 +109,7 @@ func TestStatedFilesOfAGraph(t *testing.T) {
 	}
 }
 
-// TestBadFilesOfAStateUpdate checks that they are refused and do not change the state.
+// TestBadFilesOfAStateUpdate checks that invalid files are refused and do not change the state.
 func TestBadFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -122,7 +122,7 @@ func TestBadFilesOfAStateUpdate(t *testing.T) {
 		b.Post("/threads", `{"supersteps":[{"updates":[{"values":{"files":`+files+`}}]}]}`).Want(t, 422, want)
 	}
 	if history := b.Get(at + "/history").OK().List(""); len(history) != 0 {
-		t.Errorf("history %v", history)
+		t.Errorf("history: %v", history)
 	}
 }
 
@@ -136,13 +136,13 @@ func TestGraphsHaveNoFilesOfAStateUpdate(t *testing.T) {
 	past := b.Get(at + "/history").OK().Text("1.checkpoint.checkpoint_id")
 	b.Post(at+"/state", `{"checkpoint_id":"`+past+`","values":{"messages":[`+saidWith("m1", image, `{"type":"file","data":"!!!"}`)+`]}}`).OK()
 	if got := artifactNames(b, at); len(got) != 0 {
-		t.Errorf("artifacts %v", got)
+		t.Errorf("artifacts: %v", got)
 	}
 }
 
-// TestSaidAnewWithoutItsFile checks that a message that is replaced by one without its file withholds the file from the
-// agent, whatever brought it. Uploads stay, and so does the line that has the file.
-func TestSaidAnewWithoutItsFile(t *testing.T) {
+// TestMessageReplacedWithoutItsFile checks that the agent no longer receives the file of a message that was replaced by
+// one without it. Uploads are kept, and so is the branch with the file.
+func TestMessageReplacedWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(b *rig.Bridge, at, message string){
 		"by a run": func(b *rig.Bridge, at, message string) {
@@ -167,7 +167,7 @@ func TestSaidAnewWithoutItsFile(t *testing.T) {
 				t.Errorf("without the file the agent has %q", got)
 			}
 			if got := from(tip, saidWith("m2", text)); !strings.HasSuffix(got, " | a.png=hi") {
-				t.Errorf("behind the message with the file the agent has %q", got)
+				t.Errorf("after the message with the file the agent has %q", got)
 			}
 		})
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestStatelessRunsAreListedAndTheirThreadsAreNot checks that clients list only the threads that they created, and
-// people all runs.
-func TestStatelessRunsAreListedAndTheirThreadsAreNot(t *testing.T) {
+// TestListsOmitThreadsOfStatelessRuns checks that lists of threads omit the threads of stateless runs, while lists of
+// runs include all runs.
+func TestListsOmitThreadsOfStatelessRuns(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "limits: {tenant: {threads: 2}}"+rig.OneAgent, rig.Legacy())
 	thread := b.Thread()[len("/threads/"):]
@@ -23,12 +23,12 @@ func TestStatelessRunsAreListedAndTheirThreadsAreNot(t *testing.T) {
 		t.Errorf("threads: %s", list.Body)
 	}
 	if n := b.Do("POST", "/threads/count", `{}`).OK(); string(n.Body) != "1" {
-		t.Errorf("%s threads are counted", n.Body)
+		t.Errorf("the count of threads is %s", n.Body)
 	}
 	of := runs.Text("0.thread_id")
 	b.Get("/threads/" + of).OK()
 	if list := b.Do("POST", "/threads/search", `{"ids":["`+of+`"]}`).OK(); len(list.List("")) != 1 {
-		t.Errorf("a thread that is named is not found: %s", list.Body)
+		t.Errorf("a thread with a given id is not found: %s", list.Body)
 	}
 	b.Thread()
 	b.Do("POST", "/threads", `{}`).Want(t, 429, "quota_threads")

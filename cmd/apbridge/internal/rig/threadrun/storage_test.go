@@ -9,7 +9,7 @@ import (
 )
 
 // A thread reports its storage, which grows with each run.
-func TestThreadsSayWhatTheyTake(t *testing.T) {
+func TestThreadReportsItsStorage(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "agents: {a: {url: $A}}", map[string]http.Handler{"a": legacyagent.Handler()})
 	thread := b.Thread()
@@ -18,7 +18,7 @@ func TestThreadsSayWhatTheyTake(t *testing.T) {
 	full := b.Get(thread + "/storage").OK()
 	for _, member := range []string{"events.count", "events.bytes", "artifacts.count", "artifacts.bytes", "total_bytes"} {
 		if before, after := empty.At(member).(float64), full.At(member).(float64); after <= before {
-			t.Errorf("%s is %v, was %v", member, after, before)
+			t.Errorf("%s is %v, was %v before", member, after, before)
 		}
 	}
 	if sum := full.At("events.bytes").(float64) + full.At("states.bytes").(float64) + full.At("artifacts.bytes").(float64); full.At("total_bytes") != sum || full.At("exact") != true {

@@ -9,10 +9,10 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestStrategiesBesideADelayedRun checks that a run that waits for its time holds the thread, although nothing is
+// TestStrategiesWithADelayedRun checks that a run that waits for its time holds the thread, although nothing is
 // active, as on a LangGraph server: reject is refused with advice, and interrupt and rollback replace it. An enqueued
 // run does not wait for the other one's time.
-func TestStrategiesBesideADelayedRun(t *testing.T) {
+func TestStrategiesWithADelayedRun(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {
 		for strategy, want := range map[string]string{

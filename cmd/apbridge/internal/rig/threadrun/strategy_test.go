@@ -78,7 +78,7 @@ func omitNull(body string) string {
 	return strings.NewReplacer(`"multitask_strategy":null,`, "", `"multitask_strategy":null`, "").Replace(body)
 }
 
-// statuses returns those of the thread's runs, oldest first.
+// statuses returns the statuses of the thread's runs, oldest first.
 func (d *busyThread) statuses() string {
 	list := d.Get(d.at + "/runs").OK().List("")
 	var all []string
@@ -90,14 +90,14 @@ func (d *busyThread) statuses() string {
 
 func (d *busyThread) runs(want string) {
 	d.T.Helper()
-	rig.Eventually(d.T, "runs that are "+want, func() bool { return d.statuses() == want })
+	rig.Eventually(d.T, "the runs are "+want, func() bool { return d.statuses() == want })
 }
 
-// outcomes check the result of the second request under each strategy.
+// outcomes has a check of the second request's result for each strategy.
 var outcomes = map[string]func(*busyThread){
 	"reject": func(d *busyThread) {
 		if a := <-d.second; a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "busy") {
-			d.T.Errorf("answered %d: %s", a.Status, a.Body)
+			d.T.Errorf("response %d: %s", a.Status, a.Body)
 		}
 		d.gate.Open()
 		d.runs("success")
@@ -124,7 +124,7 @@ var outcomes = map[string]func(*busyThread){
 		d.gate.Open()
 		d.runs("success success")
 		if n := len(d.Get(d.at + "/state").OK().List("values.messages")); n < 7 { // both may have sent hi under one id
-			d.T.Errorf("%d messages, want what both have said", n)
+			d.T.Errorf("%d messages, want those of both runs", n)
 		}
 		if n := len(d.Get(d.at + "/history?limit=100").OK().List("")); n < 8 {
 			d.T.Errorf("%d checkpoints", n)
@@ -157,7 +157,7 @@ func TestStrategies(t *testing.T) {
 				want = http.StatusBadRequest
 			}
 			if a := <-d.second; a.Status != want || !strings.Contains(string(a.Body), "allow_concurrent") {
-				t.Errorf("answered %d: %s", a.Status, a.Body)
+				t.Errorf("response %d: %s", a.Status, a.Body)
 			}
 			d.gate.Open()
 			d.runs("success")
@@ -165,7 +165,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A run whose request specifies no strategy follows its agent's configuration, and any other does not.
+// A run whose request specifies no strategy uses its agent's configured strategy.
 func TestDefaultStrategyOfAnAgent(t *testing.T) {
 	t.Parallel()
 	protocol := creators[3] // the documents of its clients have reject
@@ -176,7 +176,7 @@ func TestDefaultStrategyOfAnAgent(t *testing.T) {
 			outcomes[effect](d)
 		})
 	}
-	t.Run("a request that says reject", func(t *testing.T) {
+	t.Run("a request with reject", func(t *testing.T) {
 		t.Parallel()
 		d := newBusyThread(t, protocol, "reject", func(a *config.Agent) { a.Multitask = "enqueue" })
 		outcomes["reject"](d)
@@ -190,7 +190,7 @@ func TestStrategiesInABatch(t *testing.T) {
 	got := b.Post("/runs/batch", `[{"assistant_id":"agent","multitask_strategy":"concurrent",`+rig.SaysHi+`},{"assistant_id":"agent","multitask_strategy":"enqueue",`+rig.SaysHi+`}]`).OK()
 	for i, want := range []string{"concurrent", "enqueue"} {
 		if got := got.Text(fmt.Sprintf("%d.multitask_strategy", i)); got != want {
-			t.Errorf("run %d is %s", i, got)
+			t.Errorf("run %d has the result %s", i, got)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// With strict_resume an answer that answers nothing is refused (SDK 1.15, strictResume). The thread still waits and
-// accepts a valid answer.
+// With strict_resume a value that answers no open question is refused (SDK 1.15, strictResume). The thread still waits
+// and accepts a valid answer.
 func TestStrictResume(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Asking(adaptertest.ChatPlay()), rig.AsThreads)

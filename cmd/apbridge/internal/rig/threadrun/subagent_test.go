@@ -44,7 +44,7 @@ func (s *subagent) tell(words, more string) {
 // over polls the run until its status means the end for the client.
 func (s *subagent) over(want string) rig.Answer {
 	s.b.T.Helper()
-	rig.Eventually(s.b.T, "the end of the subagent's run", func() bool {
+	rig.Eventually(s.b.T, "the subagent's run ends", func() bool {
 		status := s.b.Get(s.run).OK().Text("status")
 		return status != "pending" && status != "running"
 	})
@@ -62,7 +62,7 @@ func (s *subagent) lastWords() any {
 	return rig.Dig(list[len(list)-1], "content")
 }
 
-// busySubagent is a subagent in the middle of a run, in which its agent sends nothing more.
+// busySubagent returns a subagent in the middle of a run whose agent sends nothing more.
 func busySubagent(t *testing.T, kind string) *subagent {
 	t.Helper()
 	g := rig.NewGate(rig.EitherKind()[kind](), rig.StepPosts, 2)
@@ -141,6 +141,6 @@ func TestSubagentKeepsTheConversation(t *testing.T) {
 	s.over("success")
 	asked := agent.Creates()
 	if len(asked) != 2 || !rig.Says(asked[1], "User: a report", "Assistant: one", "Current request:", "a shorter one") {
-		t.Errorf("the agent was asked %q", asked)
+		t.Errorf("the agent received %q", asked)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // A graph continues after the node that a client named as the author of the thread's state. Without one, or with a node
 // that the graph does not have, it is at its end.
-func TestGraphGoesOnAfterTheAuthorOfItsState(t *testing.T) {
+func TestGraphContinuesAfterTheAuthorOfItsState(t *testing.T) {
 	t.Parallel()
 	const values = `{"messages":[{"type":"human","content":"hi","id":"h1"}]}`
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestGraphGoesOnAfterTheAuthorOfItsState(t *testing.T) {
 				nodes = append(nodes, rig.Dig(update, "as_node"))
 			}
 			if diff := cmp.Diff(c.nodes, nodes); diff != "" {
-				t.Errorf("the agent's state was written as (-want +got):\n%s", diff)
+				t.Errorf("updates of the agent's state (-want +got):\n%s", diff)
 			}
 		})
 	}

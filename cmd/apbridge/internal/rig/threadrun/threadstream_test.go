@@ -120,7 +120,7 @@ func TestThreadIsFollowedAcrossRuns(t *testing.T) {
 			ids := map[any]int{}
 			for _, f := range lives.until(2, runDone) {
 				if f.name != "metadata" {
-					t.Errorf("%s among what begins and ends", f.name)
+					t.Errorf("the frame %s is neither the begin nor the end of a run", f.name)
 				}
 				ids[f.at("run_id")]++
 			}
@@ -164,8 +164,8 @@ func TestThreadStreamIsRefused(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while it waits ends in between, although the run before it sends nothing.
-func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
+// The end of a run that is cancelled while it waits is sent at once, although the run before it sends nothing.
+func TestThreadStreamOfARunCancelledWhileQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 2)

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// If a thread's agent refuses a state update, no longer knows the thread, or is unavailable, the bridge makes the
+// If a thread's agent refuses a state update, no longer has the thread, or is unavailable, the bridge performs the
 // update itself, and the next run starts from it.
-func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
+func TestStateUpdateWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -51,14 +51,14 @@ func TestStateIsUpdatedWithoutTheAgent(t *testing.T) {
 				fresh()
 			}
 			if got := string(run("two").Body); !rig.Says(got, "one", "between", "two", "The answer to two.") {
-				t.Errorf("the next run knows %s", got)
+				t.Errorf("the next run received %s", got)
 			}
 		})
 	}
 }
 
-// P B14: update_state of LangGraph's SDK for Python may send a list of values.
-func TestStateTakesAListOfValues(t *testing.T) {
+// update_state of LangGraph's SDK for Python may send a list of values (P B14).
+func TestStateUpdateWithAListOfValues(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, threadagent.Handler(), rig.AsThreads)
 	for name, known := range map[string]bool{"a thread that the agent knows": true, "a thread that it does not know": false} {
