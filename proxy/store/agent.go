@@ -5,13 +5,17 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Agents stores facts about the configured agents. It does not call them.
-type Agents struct{ base *base }
+type Agents struct {
+	base *base
+	seen sync.Map // by name: the time.Time of Seen, which never changes
+}
 
 // Fact returns the last answer an agent gave about itself for the query what. It returns sql.ErrNoRows if there is
 // none. Not scoped by tenant.
@@ -34,6 +38,14 @@ func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.Raw
 // Seen returns when this database first saw a configured agent; the first call stores the current time. Not scoped by
 // tenant.
 func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
+	if known, ok := s.seen.Load(name); ok {
+		return known.(time.Time), nil
+	}
+	defer func() {
+		if err == nil {
+			s.seen.Store(name, at)
+		}
+	}()
 	// The agent is almost always known, and a read must not need a writable disk.
 	var us int64
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -106,7 +106,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
 		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: &Crons{b, o.Crons},
-		Assistants: &Assistants{b}, Agents: &Agents{b}, Deliveries: &Outbox{b},
+		Assistants: &Assistants{b}, Agents: &Agents{base: b}, Deliveries: &Outbox{b},
 		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b},
 	}
 }
