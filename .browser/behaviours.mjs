@@ -114,7 +114,7 @@ export const behaviours = {
       await chat.nothingTwice();
     },
   },
-  "connection cut: goes on, nothing twice": {
+  "connection lost: continues, nothing twice": {
     kinds: slow,
     async run({ chat, kind, wire }) {
       await chat.send(kind.words);

@@ -10,7 +10,7 @@ const first = "edit the first message";
 const again = "regenerate";
 const drop = "question dropped (\"Mark as resolved\")";
 const reloads = ["reload: the same messages", "reload while a run works", "question still there after a reload"];
-const cut = "connection cut: goes on, nothing twice";
+const cut = "connection lost: continues, nothing twice";
 const files = "files of the agent";
 
 // page is its file in pages/, sdk the package that it has for "langgraph-sdk", query what is added to its address, lacks

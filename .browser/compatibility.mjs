@@ -9,7 +9,7 @@ const begin = "<!-- written by make compatibility -->\n";
 const end = "<!-- end -->\n";
 const width = 150; // of a line
 
-const faults = { client: "the client's own", agent: "the agent's own", refused: "refused", bridge: "not yet" };
+const faults = { client: "a fault of the client", agent: "a fault of the agent", refused: "refused", bridge: "not yet" };
 
 /** The files that differ from the results of a run and from the expected failures; with write they are updated. */
 export function compare(results, expected, write) {
@@ -81,7 +81,7 @@ function cell(results, expected, client, behaviour, notes) {
 function without(expected, { client, behaviour, known: { fault } }) {
   if (fault !== "client" && fault !== "agent") return "";
   const seen = expected.some((e) => e.agent === "graph" && e.behaviour === behaviour && e.fault === fault && e.clients.includes(client));
-  return seen ? " The same is seen with a LangGraph server without the bridge." : " This is read in the client's source.";
+  return seen ? " It also occurs with a LangGraph server without the bridge." : " This is from the client's source.";
 }
 
 function numbered(notes, note) {

@@ -20,9 +20,9 @@ type AgentCall struct {
 	Sent     CallPart      `json:"sent"`
 	Received CallPart      `json:"received"`
 
-	// Told are the namespaces of the long-term store whose items the agent received in the run. They are used only to
+	// Recalled are the namespaces of the long-term store whose items the agent received in the run. They are used only to
 	// decide who may see the bodies, and are never shown to callers.
-	Told [][]string `json:"told,omitempty"`
+	Recalled [][]string `json:"told,omitempty"`
 	// Withheld means that the bodies were removed because they may contain items that the caller may not read.
 	Withheld bool `json:"withheld,omitempty"`
 }

@@ -110,7 +110,7 @@ func (a *Auto) ask(ctx context.Context) (Backend, error) {
 // slow returns the error for an agent that did not respond in time.
 func (a *Auto) slow(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
-		"The agent %q at %s gave no answer within %s. Check whether it is busy, and whether this is its port.", a.up.Name, a.up.Config.URL, a.patience())
+		"The agent %q at %s did not answer within %s. Check whether it is busy and whether the port is right.", a.up.Name, a.up.Config.URL, a.patience())
 	e.Err = err
 	return e
 }

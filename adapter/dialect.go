@@ -3,12 +3,11 @@ package adapter
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
 	"time"
-
-	"encoding/json"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -27,6 +26,8 @@ type Dialect struct {
 	// PublicPaths are those of Paths that need no key. A part in braces stands for any one part that is not empty.
 	// Paths below a public path are not public.
 	PublicPaths []string
+	// Section returns the dialect's own section of the configuration, which its face gets as Face.Section. It may be nil.
+	Section func(cfg *config.Config) any
 	// Private reports whether the configuration makes PublicPaths need a key, like the other paths. nil: it cannot.
 	Private func(cfg *config.Config) bool
 	// Runs are patterns of paths within Paths that name a run: the part "{run}" stands for its id. Paths below also
@@ -122,7 +123,8 @@ type Face struct {
 	Log          *zap.Logger
 	Limits       config.Limits
 	DefaultAgent string
-	A2A          config.A2A
+	// Section is that of Dialect.Section, or nil.
+	Section any
 	// Agents maps config names to their settings; read only.
 	Agents  map[string]config.Agent
 	Version string

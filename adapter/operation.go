@@ -10,8 +10,5 @@ type Operation struct {
 	Needs []string
 }
 
-// Rights returns the rights that the operation needs.
-func (o Operation) Rights() []string { return o.Needs }
-
 // Anybody returns h as an operation that needs no right.
 func Anybody(h http.Handler) Operation { return Operation{Handler: h} }

@@ -89,18 +89,7 @@ func within(pattern, path string) bool {
 
 // matches reports whether a path matches the pattern exactly. A variable does not match an empty part.
 func matches(pattern, path string) bool {
-	for pattern != "" {
-		if !strings.HasPrefix(path, "/") {
-			return false
-		}
-		var want, have string
-		want, pattern = firstPart(pattern)
-		have, path = firstPart(path)
-		if variable := strings.HasPrefix(want, "{") && have != ""; want != have && !variable {
-			return false
-		}
-	}
-	return path == ""
+	return within(pattern, path) && strings.Count(path, "/") == strings.Count(pattern, "/") && !strings.Contains(path+"/", "//")
 }
 
 // firstPart splits /a/b into a and /b.

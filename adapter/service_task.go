@@ -51,7 +51,6 @@ type Tasks interface {
 	// Notifications are written in the transaction that changes the status, and are delivered like webhooks of runs, in
 	// order for each hook. The methods return hooks without Token and Credentials. Hooks are deleted with their task.
 	CreateHook(ctx context.Context, ref TaskRef, h mapping.Hook) (mapping.Hook, error)
-	GetHook(ctx context.Context, ref TaskRef, id string) (mapping.Hook, error)
 	// ListHooks returns the hooks of a task in the order of their IDs.
 	ListHooks(ctx context.Context, ref TaskRef) ([]mapping.Hook, error)
 	// DeleteHook removes a hook, if it exists, and drops its pending notifications.

@@ -84,10 +84,10 @@ bridge.yaml:4: limits.max_json_depth: cannot be 0; the minimum is 1`},
 agents: {a: {url: 'http://127.0.0.1:1'}, b: {url: 'http://127.0.0.1:2', memory: {namespaces: [x]}}}
 limits: {tenant: {items: 3}}
 `,
-			nil, `bridge.yaml:1: store.index.embed: has no effect, because the store is that of agent "a" (store.agent). Configure it in the agent's server and leave this out
-bridge.yaml:1: store.ttl.default_ttl: has no effect, because the store is that of agent "a" (store.agent). Configure it in the agent's server and leave this out
+			nil, `bridge.yaml:1: store.index.embed: has no effect, because clients use the store of agent "a" (store.agent). Configure it in the agent's server and leave this out
+bridge.yaml:1: store.ttl.default_ttl: has no effect, because clients use the store of agent "a" (store.agent). Configure it in the agent's server and leave this out
 bridge.yaml:2: agents.b.memory.namespaces: belong to the bridge's own store, which no client can write to while store.agent is set; leave one of them out
-bridge.yaml:3: limits.tenant.items: has no effect, because the store is that of agent "a" (store.agent); leave it out`},
+bridge.yaml:3: limits.tenant.items: has no effect, because clients use the store of agent "a" (store.agent); leave it out`},
 		{"one store for several tenants", "store: {agent: a}\nauth: {keys: [{id: x, key: sixteen letters x, tenant: one}, {id: y, key: sixteen letters y}]}" + agentLine,
 			nil, `bridge.yaml:1: store.agent: gives all tenants the same store, because agents do not know tenants, and there are "", one; leave it out, or use one tenant`},
 		{"a store for tenants of tokens", "store: {agent: a}\nauth: {jwt: [{id: c, issuer: 'https://x.example', audience: [y], claims: {tenant: org}}]}" + agentLine,

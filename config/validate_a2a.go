@@ -2,7 +2,6 @@ package config
 
 import (
 	"mime"
-	"strconv"
 	"strings"
 )
 
@@ -15,13 +14,14 @@ func (r *report) checkA2A(cfg A2A) {
 	if cfg.MaxInline > maxInline {
 		r.complain("a2a.max_inline", "must be at most 2MiB: readers of streams accept frames of at most 4 MiB")
 	}
-	for key, list := range map[string][]string{"a2a.input_modes": cfg.InputModes, "a2a.output_modes": cfg.OutputModes} {
-		if len(list) == 0 {
+	modes := map[string][]string{"a2a.input_modes": cfg.InputModes, "a2a.output_modes": cfg.OutputModes}
+	for _, key := range sortedNames(modes) {
+		if len(modes[key]) == 0 {
 			r.complain(key, "needs at least one media type, which every card must have")
 		}
-		for _, mode := range list {
+		for _, mode := range modes[key] {
 			if kind, params, err := mime.ParseMediaType(mode); err != nil || len(params) > 0 || !strings.Contains(kind, "/") {
-				r.complain(key, "%s is no media type; write one like text/plain or image/*", strconv.Quote(mode))
+				r.complain(key, "%q is not a media type; write one like text/plain or image/*", mode)
 			}
 		}
 	}

@@ -125,8 +125,9 @@ func (a agentCheck) checkMemory() {
 	if len(m.Namespaces) > 0 {
 		return
 	}
-	for name, set := range map[string]bool{"max_items": m.MaxItems > 0, "allow_writes": m.AllowWrites, "store_url": m.StoreURL != ""} {
-		if set {
+	useless := map[string]bool{"max_items": m.MaxItems > 0, "allow_writes": m.AllowWrites, "store_url": m.StoreURL != ""}
+	for _, name := range sortedNames(useless) {
+		if useless[name] {
 			a.complain(key+"."+name, "has no effect without namespaces, because an agent only reads and writes in its memory.namespaces; name some")
 		}
 	}

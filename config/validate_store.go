@@ -129,7 +129,7 @@ func (s storeCheck) check() {
 	if !there {
 		return
 	}
-	const unused = "has no effect, because the store is that of agent %q (store.agent). Configure it in the agent's server and leave this out"
+	const unused = "has no effect, because clients use the store of agent %q (store.agent). Configure it in the agent's server and leave this out"
 	if s.cfg.Store.Index.On() {
 		s.complain("store.index.embed", unused, name)
 	}
@@ -155,7 +155,7 @@ func (s storeCheck) checkQuotas(name string) {
 	}
 	for _, key := range sortedNames(list) {
 		if list[key] != 0 {
-			s.complain(key, "has no effect, because the store is that of agent %q (store.agent); leave it out", name)
+			s.complain(key, "has no effect, because clients use the store of agent %q (store.agent); leave it out", name)
 		}
 	}
 }

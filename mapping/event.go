@@ -94,9 +94,9 @@ type Head struct {
 	// Uploaded is set on an update of a step and on a linked event. It is the position of the uploads that the agent
 	// had by then.
 	Uploaded UploadCursor `json:"uploaded,omitempty"`
-	// Told is set on a linked event. It holds the names of the items of the long-term store that the agent received for
-	// the run.
-	Told []ItemName `json:"told,omitempty"`
+	// Recalled is set on a linked event. It holds the names of the items of the long-term store that the agent received
+	// for the run.
+	Recalled []ItemName `json:"told,omitempty"`
 }
 
 // Point returns the checkpoint that the event creates or repeats, or nil.

@@ -45,8 +45,8 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeText(w, "upstream_id", h.UpstreamID)
 	writeTexts(w, "artifacts", h.Artifacts)
 	writeNumber(w, "uploaded", int64(h.Uploaded))
-	if len(h.Told) > 0 {
-		w.Key("told").Encode(h.Told)
+	if len(h.Recalled) > 0 {
+		w.Key("told").Encode(h.Recalled)
 	}
 	return w.Close('}').Bytes, w.Err
 }

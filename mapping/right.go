@@ -36,14 +36,14 @@ func (p Principal) Has(right string) bool {
 func (p Principal) Need(rights ...string) error {
 	for _, right := range rights {
 		if !p.Has(right) {
-			return Errorf(Forbidden, codeForbidden, "%q has no right to %s here. Give it %q among its rights, or use credentials that have it.", p.ID, deeds[right], right)
+			return Errorf(Forbidden, codeForbidden, "%q has no right to %s here. Give it %q among its rights, or use credentials that have it.", p.ID, allows[right], right)
 		}
 	}
 	return nil
 }
 
-// deeds maps each right to what it allows, for messages.
-var deeds = map[string]string{
+// allows maps each right to what it allows, for messages.
+var allows = map[string]string{
 	RightRun: "run agents", RightRead: "read", RightWrite: "change what is stored", RightAdmin: "administer",
 	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
 }

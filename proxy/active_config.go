@@ -15,13 +15,17 @@ type activeConfig struct {
 	cfg     *config.Config
 	handler http.Handler
 	gate    *auth.Gate
+	proxies trustedProxies
 	memory  *bodyMemory
 
 	connections *shares // nil if there is no limit
 }
 
-func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *activeConfig, err error) {
+func (s *Server) activate(cfg *config.Config, mount func(*mux.Router)) (h *activeConfig, err error) {
 	h = &activeConfig{cfg: cfg, memory: s.memoryFor(cfg), connections: s.connectionShares(cfg)}
+	if h.proxies, err = newTrustedProxies(cfg.TrustedProxies); err != nil {
+		return nil, err
+	}
 	callers, err := auth.NewCallers(cfg.Auth, s.log.Named("auth"))
 	if err != nil {
 		return nil, err
@@ -29,9 +33,8 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *activeCo
 	if h.gate, err = auth.NewGate(callers, s.opt.Runs); err != nil {
 		return nil, err
 	}
-	routes := newRouter(s.refuser, s.ops, mount)
-	h.handler, err = s.guarded(h, routes)
-	return h, err
+	h.handler = s.guarded(h, newRouter(s.refuser, s.ops, mount))
+	return h, nil
 }
 
 // memoryFor returns the current memory of bodies if the limits for all and for each are unchanged. Otherwise it returns
@@ -49,7 +52,7 @@ func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 // configuration applies to new requests, and requests in progress end at once if their key is no longer valid. The
 // addresses, the certificate and the times of shutdown do not change. A configuration without any caller is refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
-	next, err := s.serve(cfg, mount)
+	next, err := s.activate(cfg, mount)
 	if err != nil {
 		return nil, err
 	}

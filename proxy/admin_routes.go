@@ -17,14 +17,11 @@ type AdminRoutes struct {
 
 // insideRoutes returns the handler for the further routes of the admin listener. Requests pass the guards that check
 // the request itself and appear in both logs, like those of clients. They need no key.
-func (s *Server) insideRoutes() (http.Handler, error) {
+func (s *Server) insideRoutes() http.Handler {
 	if s.opt.AdminRoutes == nil {
-		return http.NotFoundHandler(), nil
+		return http.NotFoundHandler()
 	}
-	proxies, err := newTrustedProxies(nil)
-	if err != nil {
-		return nil, err
-	}
+	var proxies trustedProxies
 	f := s.refuser
 	none := operations{}
 	return &guarded{
@@ -32,5 +29,5 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 		recoverer{f},
 		[]guard.Guard{bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f), &auditGuard{f, auditor{proxies, s.opt.Audit}, none, s.opt.Does}},
 		newRouter(f, none, s.opt.AdminRoutes.Mount),
-	}, nil
+	}
 }

@@ -41,14 +41,11 @@ func (g *admissionGuard) left() {
 	g.requests.leave()
 }
 
-// closed refuses a request during shutdown.
+// closed refuses a request during shutdown. The next process may be running when the grace period is over.
 func (g *admissionGuard) closed(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Retry-After", strconv.Itoa(g.retryAfter()))
+	w.Header().Set("Retry-After", strconv.Itoa(int(g.grace.Seconds())+1))
 	g.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Try again in a moment."))
 }
-
-// retryAfter returns the seconds after which the next process may be running.
-func (g *admissionGuard) retryAfter() int { return int(g.grace.Seconds()) + 1 }
 
 // tooMany refuses a request and closes its connection.
 func (g *admissionGuard) tooMany(w http.ResponseWriter, r *http.Request) {

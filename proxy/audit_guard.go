@@ -63,14 +63,14 @@ func (g *auditGuard) Pass(x *guard.Exchange) bool {
 			return false
 		}
 	}
-	deed := &mapping.AuditRecord{Also: g.also(r)}
-	rec.begun = sync.OnceFunc(func() { g.write(r, rec, deed) })
+	record := &mapping.AuditRecord{Also: g.also(r)}
+	rec.begun = sync.OnceFunc(func() { g.write(r, rec, record) })
 	x.AtEnd(rec.begun)
-	x.Request = r.WithContext(mapping.WithAuditRecord(r.Context(), deed))
+	x.Request = r.WithContext(mapping.WithAuditRecord(r.Context(), record))
 	return true
 }
 
-func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.AuditRecord) {
+func (g *auditGuard) write(r *http.Request, rec *responseTap, record *mapping.AuditRecord) {
 	op, ok := g.does(r.Method, rec.route, r.URL.Path)
 	if !ok {
 		if rec.status == http.StatusTooManyRequests {
@@ -78,12 +78,12 @@ func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Audi
 		}
 		return
 	}
-	verb, noted := deed.Said()
+	verb, noted := record.Said()
 	if verb == "" {
 		verb = op.Verb
 	}
 	e := g.entry(r, mapping.PrincipalOf(r.Context()))
-	e.Operation, e.Kind, e.Status, e.Outcome = verb, cmp.Or(deed.Kind(), op.Kind), rec.status, audit.OutcomeOf(rec.status)
+	e.Operation, e.Kind, e.Status, e.Outcome = verb, cmp.Or(record.Kind(), op.Kind), rec.status, audit.OutcomeOf(rec.status)
 	e.Route, e.Objects = rec.route, objects(rec.vars, noted)
 	g.audit.Write(e)
 }

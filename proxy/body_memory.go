@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -25,11 +26,11 @@ const (
 	smallBody = 4 << 10
 	// bodyPiece is the number of bytes of a body that may arrive before they are counted.
 	bodyPiece = 64 << 10
-	// shortOf is the maximum share of the memory limit for live memory, in percent. Above it the garbage collector uses
+	// maxLivePercent is the maximum share of the memory limit for live memory, in percent. Above it the garbage collector uses
 	// more and more processor time.
-	shortOf = 80
-	// lookAgain is the minimum interval between collections that measure live memory.
-	lookAgain = time.Second
+	maxLivePercent = 80
+	// measureInterval is the minimum interval between collections that measure live memory.
+	measureInterval = time.Second
 )
 
 // bodyMemory limits the memory of all requests together. It counts the bytes of each body until the response to its
@@ -39,8 +40,8 @@ type bodyMemory struct {
 	shares *shares // of bodies
 	limit  uint64  // of the process (GOMEMLIMIT); 0: none
 
-	looking sync.Mutex
-	looked  time.Time // time of the last collection that measured live memory
+	measuring sync.Mutex
+	measured  time.Time // time of the last collection that measured live memory
 }
 
 func newBodyMemory(bodies int64, of config.Share) *bodyMemory {
@@ -65,15 +66,15 @@ func (m *bodyMemory) short() bool {
 func (m *bodyMemory) over() bool {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return live[0].Value.Uint64() > m.limit/100*shortOf
+	return live[0].Value.Uint64() > m.limit/100*maxLivePercent
 }
 
 func (m *bodyMemory) measure() {
-	m.looking.Lock()
-	defer m.looking.Unlock()
-	if time.Since(m.looked) >= lookAgain {
+	m.measuring.Lock()
+	defer m.measuring.Unlock()
+	if time.Since(m.measured) >= measureInterval {
 		runtime.GC()
-		m.looked = time.Now()
+		m.measured = time.Now()
 	}
 }
 
@@ -82,7 +83,7 @@ type memoryGuard struct {
 	refuser
 	ops    operations
 	memory *bodyMemory
-	limits Limits // may be nil
+	limits *limit.Limiter // may be nil
 	times  *times
 	sees   routeEffect
 }
@@ -92,7 +93,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	if g.ops.own(r.URL.Path) {
 		return true
 	}
-	shared := memoryBudget{g.memory, g.limits, g.times.room}
+	shared := memoryBudget{g.memory, g.limits, g.times.memory}
 	if mayBegin(r.Method) {
 		if err := shared.Exhausted(); err != nil && g.sees.verb(r) != mapping.Cancelled { // a cancellation frees memory
 			g.overloaded(x.Writer, r, err)
@@ -123,16 +124,16 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
 		return nil
 	}
-	h := g.memory.hold(r.Context(), r.Body, g.times.room)
+	h := g.memory.hold(r.Context(), r.Body, g.times.memory)
 	r.Body = h
 	return h
 }
 
 // memoryBudget is the memory for handlers that read more than a body. It implements adapter.MemoryBudget.
 type memoryBudget struct {
-	of       *bodyMemory
-	limits   Limits        // may be nil
-	patience time.Duration // as in heldBody
+	of      *bodyMemory
+	limits  *limit.Limiter // may be nil
+	maxWait time.Duration  // as in heldBody
 }
 
 // Count returns a reader of a message that is treated like a body: it is read no faster than the caller's rate allows,
@@ -142,7 +143,7 @@ func (o memoryBudget) Count(ctx context.Context, r io.Reader) io.ReadCloser {
 	if o.limits != nil {
 		body = &limitedMessage{ReadCloser: body, limits: o.limits, ctx: ctx}
 	}
-	return &heldMessage{o.of.hold(ctx, body, o.patience)}
+	return &heldMessage{o.of.hold(ctx, body, o.maxWait)}
 }
 
 // Request counts a message like limitGuard counts a request.
@@ -165,7 +166,7 @@ func (o memoryBudget) Exhausted() error {
 // limitedMessage applies the caller's rate of uploads, starting with its first read.
 type limitedMessage struct {
 	io.ReadCloser
-	limits Limits
+	limits *limit.Limiter
 	ctx    context.Context
 	begun  bool
 }
@@ -194,11 +195,10 @@ func (h *heldMessage) Close() error {
 // announced length nor a client that sends nothing takes memory from others.
 type heldBody struct {
 	io.ReadCloser
-	of       *bodyMemory
-	ctx      context.Context // of the request
-	patience time.Duration   // maximum wait for memory
-	rooms    []heldRoom      // in the order in which memory is reserved
-	done     func()          // releases the shares
+	ctx     context.Context // of the request
+	maxWait time.Duration   // maximum wait for memory
+	limits  []memoryLimit   // in the order in which memory is reserved
+	done    func()          // releases the shares
 
 	mu   sync.Mutex
 	held int64
@@ -206,26 +206,26 @@ type heldBody struct {
 	over bool // the request has been answered
 }
 
-// heldRoom is one of the limits on the memory of bodies.
-type heldRoom struct {
+// memoryLimit is one of the limits on the memory of bodies.
+type memoryLimit struct {
 	*semaphore.Weighted
 	full func() error // returns the error if the limit is exceeded
 }
 
 // hold returns a body with reserved memory. Its shares are reserved first, so that a caller that waits for its own
 // share holds no memory for which others wait.
-func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time.Duration) *heldBody {
-	h := &heldBody{ReadCloser: body, of: m, ctx: ctx, patience: patience}
+func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, maxWait time.Duration) *heldBody {
+	h := &heldBody{ReadCloser: body, ctx: ctx, maxWait: maxWait}
 	who := mapping.PrincipalOf(ctx)
 	key, tenant, done := m.shares.use(who)
 	h.done = done
 	if key != nil {
-		h.rooms = append(h.rooms, heldRoom{key, func() error { return fullShare(fmt.Sprintf("key %q", who.ID), m.shares.Key) }})
+		h.limits = append(h.limits, memoryLimit{key, func() error { return fullShare(fmt.Sprintf("key %q", who.ID), m.shares.Key) }})
 	}
 	if tenant != nil {
-		h.rooms = append(h.rooms, heldRoom{tenant, func() error { return fullShare(fmt.Sprintf("tenant %q", who.Tenant), m.shares.Tenant) }})
+		h.limits = append(h.limits, memoryLimit{tenant, func() error { return fullShare(fmt.Sprintf("tenant %q", who.Tenant), m.shares.Tenant) }})
 	}
-	h.rooms = append(h.rooms, heldRoom{m.bodies, func() error {
+	h.limits = append(h.limits, memoryLimit{m.bodies, func() error {
 		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
 			"The bodies of the requests in progress use all of this bridge's limits.request_memory. Try again in a moment.")
 	}})
@@ -261,7 +261,7 @@ func (h *heldBody) hold(n int64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		giveBack(h.rooms, more)
+		giveBack(h.limits, more)
 		return nil
 	}
 	h.held += more
@@ -269,20 +269,20 @@ func (h *heldBody) hold(n int64) error {
 }
 
 func (h *heldBody) take(n int64) error {
-	ctx, cancel := context.WithTimeout(h.ctx, h.patience)
+	ctx, cancel := context.WithTimeout(h.ctx, h.maxWait)
 	defer cancel()
-	for i, room := range h.rooms {
-		if room.Acquire(ctx, n) != nil {
-			giveBack(h.rooms[:i], n)
-			return room.full()
+	for i, limit := range h.limits {
+		if limit.Acquire(ctx, n) != nil {
+			giveBack(h.limits[:i], n)
+			return limit.full()
 		}
 	}
 	return nil
 }
 
-func giveBack(rooms []heldRoom, n int64) {
-	for _, room := range rooms {
-		room.Release(n)
+func giveBack(limits []memoryLimit, n int64) {
+	for _, limit := range limits {
+		limit.Release(n)
 	}
 }
 
@@ -293,7 +293,7 @@ func (h *heldBody) release() {
 		return
 	}
 	h.over = true
-	giveBack(h.rooms, h.held)
+	giveBack(h.limits, h.held)
 	h.held = 0
 	h.done()
 }

@@ -38,7 +38,7 @@ func TestBodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, held.mount)
-	g.times.room = 500 * time.Millisecond
+	g.times.memory = 500 * time.Millisecond
 	g.run(t)
 	large := strings.Repeat("x", 60<<10)
 	done := make(chan reply, 2)
@@ -87,7 +87,7 @@ func TestMessagesTogetherWithBodies(t *testing.T) {
 			<-held.may
 		}).Methods("GET")
 	})
-	g.times.room = 500 * time.Millisecond
+	g.times.memory = 500 * time.Millisecond
 	g.run(t)
 	done := make(chan reply, 2)
 	socket := func() reply { return g.do(t, "GET", "/socket", "", "Connection", "Upgrade", "Upgrade", "websocket") }
@@ -122,7 +122,7 @@ func TestAnnouncedBodiesReserveNoMemory(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}).Methods("POST")
 	})
-	g.times.room = time.Minute // no request waits that long
+	g.times.memory = time.Minute // no request waits that long
 	g.run(t)
 	for _, framing := range []string{"Content-Length: 65536\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"} {
 		for range 8 {
@@ -153,7 +153,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 	held := newHolding()
 	defer close(held.may)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, held.mount)
-	g.times.room = time.Minute // no request waits that long
+	g.times.memory = time.Minute // no request waits that long
 	g.run(t)
 	chunked := func(body io.Reader) *http.Request {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/held", io.MultiReader(body)) // of a type whose length net/http does not know
@@ -281,7 +281,7 @@ func TestOtherKeysCanStillSendBodies(t *testing.T) {
 					}
 				}).Methods("GET")
 			})
-			g.times.room = 200 * time.Millisecond
+			g.times.memory = 200 * time.Millisecond
 			g.run(t)
 			done := make(chan reply, len(tt.hold))
 			for _, id := range tt.hold {

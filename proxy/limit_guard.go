@@ -1,33 +1,22 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"golang.org/x/sync/semaphore"
 )
-
-// Limits limits the use by a principal. It is implemented by limit.Limiter. Safe for concurrent use.
-type Limits interface {
-	// Request counts a request, or refuses it with an error of class Limited.
-	Request(ctx context.Context, who mapping.Principal) error
-	// Body counts the bytes of a request's body as they are read.
-	Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error)
-	// OpenStream counts a stream until done is called.
-	OpenStream(who mapping.Principal) (done func(), err error)
-}
 
 // limitGuard refuses requests beyond the principal's limits. Requests of operators and probes are not counted.
 type limitGuard struct {
 	refuser
 	ops         operations
-	limits      Limits  // may be nil
-	connections *shares // of the connections that the process can serve; nil: no limit
+	limits      *limit.Limiter // may be nil
+	connections *shares        // of the connections that the process can serve; nil: no limit
 }
 
 func (g limitGuard) Pass(x *guard.Exchange) bool {

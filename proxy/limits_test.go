@@ -205,7 +205,7 @@ func TestRefusalReachesASendingClient(t *testing.T) {
 			http.Error(w, "busy", http.StatusConflict)
 		})
 	})
-	g.times.room = 50 * time.Millisecond
+	g.times.memory = 50 * time.Millisecond
 	g.run(t)
 	for _, tt := range []struct {
 		name, path, key, length string

@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/auth"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/gorilla/mux"
@@ -38,7 +39,7 @@ type Options struct {
 	Runs  auth.Granter
 	Store func(path string) bool
 	// Limits limits the use by keys and tenants. It may be nil.
-	Limits Limits
+	Limits *limit.Limiter
 	// Audit is the log of operations. It may be nil. Does returns the effect of a route, given its template and the
 	// path of the request. ok is false if it is not an operation.
 	Audit *audit.Log
@@ -89,7 +90,7 @@ type times struct {
 	body    time.Duration // for a whole body that is not an upload
 	write   time.Duration // for the client to accept a piece of a response
 	idle    time.Duration // between two requests
-	room    time.Duration // to wait for memory of a body
+	memory  time.Duration // to wait for memory of a body
 	winding time.Duration // to hand over running work after the grace period
 }
 
@@ -99,7 +100,7 @@ var usualTimes = times{
 	body:    5 * time.Minute,
 	write:   time.Minute,
 	idle:    2 * time.Minute,
-	room:    5 * time.Second,
+	memory:  5 * time.Second,
 	winding: 2 * time.Second,
 }
 
@@ -116,14 +117,12 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	s := &Server{refuser: f, cfg: cfg, opt: o, on: o.On, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
 	s.admission = &admissionGuard{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.admission.connections.most = mostConnections(openFiles())
+	s.within = s.insideRoutes()
 	var err error
-	if s.within, err = s.insideRoutes(); err != nil {
-		return nil, err
-	}
 	if s.unknownOrigins, err = guard.NewUnknownOrigins(log); err != nil {
 		return nil, err
 	}
-	first, err := s.serve(cfg, o.Mount)
+	first, err := s.activate(cfg, o.Mount)
 	if err != nil {
 		return nil, err
 	}
@@ -139,15 +138,11 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 
 // guarded returns the handler with its guards, in their order. They are around the router, whose own middleware would
 // not see requests without a matching route. Paths are checked before anything depends on them.
-func (s *Server) guarded(h *activeConfig, routes *router) (http.Handler, error) {
+func (s *Server) guarded(h *activeConfig, routes *router) http.Handler {
 	cfg, f, o := h.cfg, s.refuser, s.opt
-	proxies, err := newTrustedProxies(cfg.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
-	seen := auditor{proxies, o.Audit}
+	seen := auditor{h.proxies, o.Audit}
 	return &guarded{
-		[]guard.Guard{requestID{}, &accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}},
+		[]guard.Guard{requestID{}, &accessLog{f, s.ops, h.proxies, &s.times, o.Tracer, o.RunIn}},
 		recoverer{f},
 		[]guard.Guard{
 			bodyGuard{f, cfg.Limits, &s.times},
@@ -163,7 +158,7 @@ func (s *Server) guarded(h *activeConfig, routes *router) (http.Handler, error) 
 			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, routeEffect{routes.mux, o.Does}},
 		},
 		&compression{routes},
-	}, nil
+	}
 }
 
 // connectionShares returns the shares of connections for one key and one tenant, or nil if there is no limit. A
@@ -179,19 +174,12 @@ func (s *Server) connectionShares(cfg *config.Config) *shares {
 	return newShares(each)
 }
 
-// current handles each request according to the configuration in use when it arrives.
-type current struct{ *Server }
-
-func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.now.Load().handler.ServeHTTP(w, r)
-}
-
 func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
 	ctx = adapter.WithLongLived(ctx, s.admission.requests.last)
 	return &http.Server{
-		Handler:           current{s},
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().handler.ServeHTTP(w, r) }),
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,

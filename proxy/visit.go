@@ -12,7 +12,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
-	"go.uber.org/zap"
 )
 
 // Visit describes a request for one of Options.Pages or, if it has a valid key, of Options.Browsed.
@@ -102,12 +101,8 @@ func (p trustedProxies) url(r *http.Request, secure bool) string {
 
 // URLOf returns where the client of a request found the bridge, without a slash at the end.
 func (s *Server) URLOf(r *http.Request) string {
-	cfg := s.now.Load().cfg
-	proxies, err := newTrustedProxies(cfg.TrustedProxies)
-	if err != nil {
-		s.log.Error("trusted_proxies could not be read", zap.Error(err)) // New has checked them
-	}
-	return proxies.url(r, cfg.TLS.On())
+	now := s.now.Load()
+	return now.proxies.url(r, now.cfg.TLS.On())
 }
 
 // forwarded returns the value from the outermost proxy.

@@ -14,6 +14,7 @@ func Dialect() adapter.Dialect {
 		Name:        "a2a",
 		Paths:       []string{"/a2a", "/.well-known/agent-card.json", "/.well-known/agent.json"},
 		PublicPaths: face.PublicPaths(),
+		Section:     func(cfg *config.Config) any { return cfg.A2A },
 		Private:     func(cfg *config.Config) bool { return !cfg.A2A.PublicCard },
 		Mount:       face.Mount,
 		Effect:      face.Effect,

@@ -46,23 +46,23 @@ func (k Kind) Family() Kind {
 type Fault string
 
 const (
-	Hang         Fault = "hang"          // no response until the client disconnects
-	HTML500      Fault = "html 500"      // an error page
-	BadJSON      Fault = "bad json"      // 200 with half a document
-	WrongType    Fault = "wrong type"    // 200 with a step_id that is an object
-	NoID         Fault = "no id"         // 200 without a step_id
-	Forget       Fault = "forget"        // the server restarts with an empty memory
-	DieUnheard   Fault = "die unheard"   // the connection closes before anything was done
-	DieDone      Fault = "die done"      // the step is done, then the connection closes
-	DieRunning   Fault = "die running"   // the connection closes, the step continues for a while
-	DieHalfway   Fault = "die halfway"   // the step is done, half of the response arrives
-	WrongTask    Fault = "wrong task"    // a step of another task
-	Unauthorized Fault = "unauthorized"  // 401 that repeats the received credential
-	Overloaded   Fault = "overloaded"    // 429 with Retry-After
-	Redirect     Fault = "redirect"      // 302 to another server
-	Huge         Fault = "huge"          // more than the limit of an event
-	CreateDies   Fault = "create dies"   // the task is created, then the connection closes
-	CreateUnsaid Fault = "create unsaid" // the connection closes before a task is created
+	Hang         Fault = "hang"         // no response until the client disconnects
+	HTML500      Fault = "html 500"     // an error page
+	BadJSON      Fault = "bad json"     // 200 with half a document
+	WrongType    Fault = "wrong type"   // 200 with a step_id that is an object
+	NoID         Fault = "no id"        // 200 without a step_id
+	Forget       Fault = "forget"       // the server restarts with an empty memory
+	DieUnheard   Fault = "die unheard"  // the connection closes before anything was done
+	DieDone      Fault = "die done"     // the step is done, then the connection closes
+	DieRunning   Fault = "die running"  // the connection closes, the step continues for a while
+	DieHalfway   Fault = "die halfway"  // the step is done, half of the response arrives
+	WrongTask    Fault = "wrong task"   // a step of another task
+	Unauthorized Fault = "unauthorized" // 401 that repeats the received credential
+	Overloaded   Fault = "overloaded"   // 429 with Retry-After
+	Redirect     Fault = "redirect"     // 302 to another server
+	Huge         Fault = "huge"         // more than the limit of an event
+	CreateDies   Fault = "create dies"  // the task is created, then the connection closes
+	CreateCut    Fault = "create cut"   // the connection closes before a task is created
 )
 
 // ScriptStep is the result of one POST for a step.
@@ -243,7 +243,7 @@ func (a *StepAgent) create(w http.ResponseWriter, r *http.Request) {
 		fault = ""
 	}
 	a.broken = true
-	if fault == CreateUnsaid {
+	if fault == CreateCut {
 		drop(w)
 		return
 	}

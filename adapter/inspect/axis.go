@@ -221,11 +221,11 @@ func (a *axis) read(ctx context.Context, run string, from adapter.Cursor, f func
 // visibleHead returns the head of an event without the names of items that the caller may not read.
 func visibleHead(who mapping.Principal, h *mapping.Head) *mapping.Head {
 	hidden := func(it mapping.ItemName) bool { return !who.MayReach(it.Namespace) }
-	if !slices.ContainsFunc(h.Told, hidden) {
+	if !slices.ContainsFunc(h.Recalled, hidden) {
 		return h
 	}
 	visible := *h
-	visible.Told = slices.DeleteFunc(slices.Clone(h.Told), hidden)
+	visible.Recalled = slices.DeleteFunc(slices.Clone(h.Recalled), hidden)
 	return &visible
 }
 

@@ -66,7 +66,7 @@ func lastWords(values json.RawMessage) string {
 		switch text := rule.MessageText(m); {
 		case roleOf(m) == "person":
 			return ""
-		case roleOf(m) == "agent" && text != "" && !rule.SaysFault(m):
+		case roleOf(m) == "agent" && text != "" && !rule.IsFaultMessage(m):
 			return text
 		}
 	}
@@ -90,7 +90,7 @@ func turnOf(m json.RawMessage) turn {
 	if text, ok := rawjson.Text(m); ok { // a state may hold anything there
 		return turn{Role: "message", Text: cut(text)}
 	}
-	t := turn{ID: rawjson.GetText(m, "id"), Role: roleOf(m), Name: rawjson.GetText(m, "name"), Text: cut(rule.MessageText(m)), Answers: rawjson.GetText(m, "tool_call_id"), Failure: rule.SaysFault(m)}
+	t := turn{ID: rawjson.GetText(m, "id"), Role: roleOf(m), Name: rawjson.GetText(m, "name"), Text: cut(rule.MessageText(m)), Answers: rawjson.GetText(m, "tool_call_id"), Failure: rule.IsFaultMessage(m)}
 	for _, a := range rule.Attachments(m) {
 		t.Files = append(t.Files, fileLink{a.Name, a.MIMEType, cut(a.Link).Text})
 	}

@@ -20,5 +20,5 @@
 //     The confirming POST carries that page's idempotency key, so two clicks act once. An answer carries the id of its
 //     question, so it cannot answer a later one. If it comes too late, the page shows the answer that was given, with
 //     its run.
-//   - The log keeps only the names of the items that an agent received (Head.Told), not their values.
+//   - The log keeps only the names of the items that an agent received (Head.Recalled), not their values.
 package inspect

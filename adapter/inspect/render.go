@@ -191,7 +191,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	v := errorView{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
 	if e.Class == mapping.Internal {
 		s.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
-		v.Message = "The page could not be created. The log has the cause."
+		v.Message = "The page could not be rendered; see the log for the cause."
 	}
 	if s.Failed != nil {
 		s.Failed(e.Code)

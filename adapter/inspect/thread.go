@@ -46,7 +46,7 @@ type threadView struct {
 	Tree         []treeLine           `json:"tree"`
 	Older        string               `json:"older,omitempty"` // the checkpoint before which the tree continues
 	Files        []pathView           `json:"files"`
-	Told         []toldRun            `json:"told"`
+	Told         []recalledRun        `json:"told"`
 	MayAct       bool                 `json:"-"`
 	Mark         string               `json:"-"` // read first, so that followThread reports each later change
 }
@@ -177,8 +177,8 @@ func (s *server) threadMark(ctx context.Context, id string) (string, error) {
 	return hex.EncodeToString(sum[:12]), err
 }
 
-// toldRun lists the items of the long-term store that the agent of a run received.
-type toldRun struct {
+// recalledRun lists the items of the long-term store that the agent of a run received.
+type recalledRun struct {
 	RunID  string     `json:"run_id"`
 	Items  []toldItem `json:"items"`
 	More   int        `json:"more,omitempty"`   // number of items that are not listed
@@ -194,12 +194,12 @@ type toldItem struct {
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
-func (s *server) listTold(ctx context.Context, thread string) ([]toldRun, error) {
+func (s *server) listTold(ctx context.Context, thread string) ([]recalledRun, error) {
 	runs, err := s.Service.ListRecalledItems(ctx, thread, maxToldRuns)
-	list := []toldRun{}
+	list := []recalledRun{}
 	who := mapping.PrincipalOf(ctx)
 	for _, r := range runs {
-		one := toldRun{RunID: r.RunID, Items: []toldItem{}, More: max(0, len(r.Items)-maxToldItems)}
+		one := recalledRun{RunID: r.RunID, Items: []toldItem{}, More: max(0, len(r.Items)-maxToldItems)}
 		for _, name := range r.Items[:min(len(r.Items), maxToldItems)] {
 			if !who.MayReach(name.Namespace) {
 				one.Hidden++

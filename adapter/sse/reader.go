@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
-	"time"
 )
 
 // ErrTooLong is returned for an event or a line that exceeds the reader's limit.
@@ -34,7 +32,6 @@ type Reader struct {
 	size    int
 
 	lastID string
-	retry  time.Duration
 }
 
 // readBuffer is small because there may be thousands of streams. Longer lines are read in pieces.
@@ -47,9 +44,6 @@ func NewReader(r io.Reader, max int) *Reader {
 	}
 	return &Reader{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
-
-// Retry returns the newest reconnection time sent by the stream, or 0.
-func (r *Reader) Retry() time.Duration { return r.retry }
 
 // Next returns the next event. It skips comments and, as the standard requires, events without a data line. At the end
 // of the stream it returns io.EOF, or io.ErrUnexpectedEOF if the stream ended within an event, which is not delivered.
@@ -66,8 +60,7 @@ func (r *Reader) Next() (Event, error) {
 			}
 			continue
 		}
-		ev, ok := r.dispatch()
-		if ok {
+		if ev, ok := r.dispatch(); ok {
 			return ev, nil
 		}
 	}
@@ -106,8 +99,6 @@ func (r *Reader) field(line []byte) error {
 		if bytes.IndexByte(value, 0) < 0 {
 			r.lastID = string(value)
 		}
-	case "retry":
-		r.setRetry(value)
 	}
 	return nil
 }
@@ -120,17 +111,6 @@ func (r *Reader) addData(value []byte) {
 	}
 	r.data = append(r.data, value...)
 	r.hasData = true
-}
-
-func (r *Reader) setRetry(value []byte) {
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return
-		}
-	}
-	if ms, err := strconv.ParseInt(string(value), 10, 32); err == nil {
-		r.retry = time.Duration(ms) * time.Millisecond
-	}
 }
 
 // readLine returns the next line without its end, which is LF, CR or CRLF. The slice is valid until the next call. It

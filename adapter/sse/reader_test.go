@@ -87,17 +87,6 @@ func TestReaderLimits(t *testing.T) {
 	}
 }
 
-func TestReaderRetry(t *testing.T) {
-	t.Parallel()
-	r := sse.NewReader(strings.NewReader("retry: 1500\nretry: x\nretry: -1\nretry:\ndata: a\n\n"), 0)
-	if _, err := r.Next(); err != nil {
-		t.Fatal(err)
-	}
-	if r.Retry() != 1500*time.Millisecond {
-		t.Errorf("retry is %v", r.Retry())
-	}
-}
-
 // A live stream may pause right after a CR. The event must not wait for the next byte.
 func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 	t.Parallel()

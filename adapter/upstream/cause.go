@@ -46,7 +46,7 @@ var causes = []struct {
 	{is(syscall.ECONNREFUSED), "nothing is listening there (connection refused); check that the agent is running, and that its address and port can be reached from this machine"},
 	{is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), "there is no network route to its host"},
 	{dialTimedOut, "no connection was made in time; check that its host is up and that no firewall drops the traffic"},
-	{timedOut, "no response arrived in time; check whether it is busy, and that this is the agent's port"},
+	{timedOut, "it did not answer in time; check whether it is busy and whether the port is right"},
 	{is(net.ErrClosed), "the server responded before it had read the request, or closed the connection; check that it speaks HTTP, and whether it requires https://"},
 	{is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), "its server closed the connection without responding; check that this is the agent's port, and whether it requires https://"},
 }

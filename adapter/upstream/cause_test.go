@@ -66,7 +66,7 @@ func TestCauses(t *testing.T) {
 		"TLS":          {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https://"},
 		"not HTTP":     {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP"},
 		"closes":       {"http://" + adaptertest.Talker(t, ""), "closed the connection"},
-		"silent":       {plain.URL, "no response arrived in time"},
+		"silent":       {plain.URL, "did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
 // Command apbridge is a reverse proxy and adapter between agents and clients. On both sides it speaks threads and runs
-// (LangChain Agent Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1).
+// (LangChain Agent Protocol, LangGraph Server), tasks and steps (Agent Protocol v1), and A2A.
 //
 // This package has the command line. Each command is a package below internal/command. Package internal/bridge
 // assembles the program that they start and has the table of dialects.

@@ -18,9 +18,9 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apbridge",
 		Short: "Connect clients and agents that speak different agent protocols",
-		Long: `apbridge is a reverse proxy that translates between two agent protocols: threads
-and runs (LangGraph Server, LangChain Agent Protocol), and tasks and steps (Agent
-Protocol v1, as in AutoGPT). Any client can use any agent. All runs are stored, so
+		Long: `apbridge is a reverse proxy that translates between three families of agent protocols:
+threads and runs (LangGraph Server, LangChain Agent Protocol), tasks and steps (Agent
+Protocol v1, as in AutoGPT), and A2A. Any client can use any agent. All runs are stored, so
 clients can resume streams, and runs survive restarts.
 
 Start with "apbridge demo", which needs no agent and no configuration.`,

@@ -118,7 +118,7 @@ func (in *Input) Words() string {
 	if request == nil {
 		return in.Text
 	}
-	return Say(request, func(a Attachment) string { return a.Name })
+	return TextWithFiles(request, func(a Attachment) string { return a.Name })
 }
 
 // HeldAttachments counts the files whose bytes are in the messages.
@@ -220,23 +220,23 @@ func (in *Input) LostMessageData() (names, metadata bool) {
 	return names, metadata
 }
 
-// Say returns the text of a message's content, followed by the names of its files. name returns the agent's name for a
+// TextWithFiles returns the text of a message's content, followed by the names of its files. name returns the agent's name for a
 // held file, or "" if the agent did not receive the file.
-func Say(message json.RawMessage, name func(Attachment) string) string {
-	return sayAs(MessageText(message), message, name)
+func TextWithFiles(message json.RawMessage, name func(Attachment) string) string {
+	return textWithFiles(MessageText(message), message, name)
 }
 
-// SayInput is Say for a message of the state into which the input was merged. It uses the text of the input, which may
+// InputTextWithFiles is TextWithFiles for a message of the state into which the input was merged. It uses the text of the input, which may
 // be long, instead of reading the message again.
-func (in *Input) SayInput(message json.RawMessage, name func(Attachment) string) string {
+func (in *Input) InputTextWithFiles(message json.RawMessage, name func(Attachment) string) string {
 	if in.HasText && bytes.Equal(message, in.request()) {
-		return sayAs(in.Text, message, name)
+		return textWithFiles(in.Text, message, name)
 	}
-	return Say(message, name)
+	return TextWithFiles(message, name)
 }
 
-// sayAs is Say for a message with known text.
-func sayAs(text string, message json.RawMessage, name func(Attachment) string) string {
+// textWithFiles is TextWithFiles for a message with known text.
+func textWithFiles(text string, message json.RawMessage, name func(Attachment) string) string {
 	var lines []string
 	for _, a := range Attachments(message) {
 		switch at := a.Link; {

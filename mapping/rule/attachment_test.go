@@ -162,7 +162,7 @@ func TestSay(t *testing.T) {
 	t.Parallel()
 	const message = `{"type":"human","id":"m1","content":[{"type":"text","text":"look"},{"type":"image","data":"aGk=","metadata":{"name":"a.png"}},` +
 		`{"type":"image_url","image_url":"https://x.example/b.png"},{"type":"file","data":"aGk=","filename":"lost"}]}`
-	got := Say(json.RawMessage(message), func(a Attachment) string {
+	got := TextWithFiles(json.RawMessage(message), func(a Attachment) string {
 		if a.Name == "lost" {
 			return ""
 		}
@@ -199,6 +199,6 @@ func FuzzAttachments(f *testing.F) {
 				_, _ = io.Copy(io.Discard, a.Open())
 			}
 		}
-		_ = Say(message, func(a Attachment) string { return a.Name })
+		_ = TextWithFiles(message, func(a Attachment) string { return a.Name })
 	})
 }

@@ -14,7 +14,7 @@ const keyFault = "error"
 
 // FaultUpdate returns the update with a message about a failed run, for the state of a task/step agent's thread,
 // because some pages show nothing but messages. It is not a step, and is written with the end of the run. The message
-// is never sent to the agent; see SaysFault.
+// is never sent to the agent; see IsFaultMessage.
 func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
 	w := new(rawjson.Writer).Open('{').Key(keyFault).Open('{')
 	mark := w.Key("type").Text(fault.Code).Key("message").Text(fault.Message).Key("run_id").Text(runID).Close('}').Close('}').Bytes
@@ -28,9 +28,9 @@ func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
 
 func faultID(runID string) string { return mapping.MessageID(runID, keyFault) }
 
-// SaysFault reports whether a message of a state comes from a FaultUpdate, so that the agent did not write it. It
+// IsFaultMessage reports whether a message of a state comes from a FaultUpdate, so that the agent did not write it. It
 // returns false for a step that reports a failure.
-func SaysFault(message json.RawMessage) bool {
+func IsFaultMessage(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
 	}
@@ -45,7 +45,7 @@ func FaultOf(ev *mapping.Event) string {
 		return ""
 	}
 	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
-	if len(list) != 1 || !SaysFault(list[0]) {
+	if len(list) != 1 || !IsFaultMessage(list[0]) {
 		return ""
 	}
 	fault := rawjson.Get(rawjson.Get(rawjson.Get(list[0], "additional_kwargs"), "apbridge"), keyFault)

@@ -72,24 +72,24 @@ const placeholder = "do-not-render-"
 
 // Conversational returns the messages without placeholders, removals of other messages, and messages about failed runs.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
-	if !slices.ContainsFunc(messages, isUnsaid) {
+	if !slices.ContainsFunc(messages, isNotConversation) {
 		return messages
 	}
-	return slices.DeleteFunc(slices.Clone(messages), isUnsaid)
+	return slices.DeleteFunc(slices.Clone(messages), isNotConversation)
 }
 
-func isUnsaid(message json.RawMessage) bool {
-	return isPlaceholder(message) || messageKind(message) == typeRemove || SaysFault(message)
+func isNotConversation(message json.RawMessage) bool {
+	return isPlaceholder(message) || messageKind(message) == typeRemove || IsFaultMessage(message)
 }
 
 func isPlaceholder(message json.RawMessage) bool {
 	return messageKind(message) == typeTool && strings.HasPrefix(state.IDOfMessage(message), placeholder)
 }
 
-// BesideAnswer returns the messages that are passed on with an answer: all except results of the open call. That call
+// WithoutResultOf returns the messages that are passed on with an answer: all except results of the open call. That call
 // is the question, so the answer is its result. Pages such as assistant-ui add a result that marks it as cancelled if
 // the user types instead.
-func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
+func WithoutResultOf(messages []json.RawMessage, open string) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
 		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
 		return messageKind(m) == typeTool && call == open

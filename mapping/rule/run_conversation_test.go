@@ -40,7 +40,7 @@ func TestNewTaskGetsInputOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		earlier, request := in.PartConversation(after.Messages())
-		if got, _ := (Telling{Earlier: earlier, Current: MessageText(request)}).Prompt(0); got != c.want {
+		if got, _ := (PromptParts{Earlier: earlier, Current: MessageText(request)}).Prompt(0); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestWithholds(t *testing.T) {
 		{TranscriptLast, list("human", "ai"), false},
 		{TranscriptLast, list("system", "human", "ai"), true},
 	} {
-		if got := (Telling{Mode: c.mode, Earlier: c.earlier}).Withholds(); got != c.want {
+		if got := (PromptParts{Mode: c.mode, Earlier: c.earlier}).Withholds(); got != c.want {
 			t.Errorf("%s of %s: %v", c.mode, c.earlier, got)
 		}
 	}

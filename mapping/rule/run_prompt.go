@@ -64,14 +64,14 @@ func withoutHeadings(text string) string {
 	return lineWithHeading.ReplaceAllString(text, "${1}  ${2}")
 }
 
-// Telling holds the parts of a prompt.
-type Telling struct {
+// PromptParts holds the parts of a prompt.
+type PromptParts struct {
 	Mode    Transcript
 	Earlier []json.RawMessage // messages before the current request
 	Current string            // the request
 	Notes   []string          // lines of memory
-	// Say returns the text of a message's content; nil means MessageText.
-	Say func(message json.RawMessage) string
+	// TextOf returns the text of a message's content; nil means MessageText.
+	TextOf func(message json.RawMessage) string
 }
 
 // Prompt returns the input of a new task. The first turn is the current text verbatim. Later ones have exactly the form
@@ -79,7 +79,7 @@ type Telling struct {
 // note or an earlier message begins with a heading. A budget of 0 means PromptBudget. The budget is used first for the
 // current text, which is always complete, then for the conversation's last message, to which the current text may
 // respond, then for the notes in order, then for earlier messages, newest first.
-func (t Telling) Prompt(budget int) (text string, cut Cut) {
+func (t PromptParts) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
 	}
@@ -117,7 +117,7 @@ const promptFrame = len(promptHistory) + len(promptCurrent) + 2
 
 // lines returns at most most of the newest lines of the conversation that fit, oldest first. It builds them starting
 // with the newest, so a long conversation costs no more than its used part.
-func (t Telling) lines(size, budget, most int) (lines []string, full int, dropped bool) {
+func (t PromptParts) lines(size, budget, most int) (lines []string, full int, dropped bool) {
 	if t.Mode == TranscriptNone {
 		return nil, size, false
 	}
@@ -142,15 +142,15 @@ func (t Telling) lines(size, budget, most int) (lines []string, full int, droppe
 	return lines, size, dropped
 }
 
-func (t Telling) line(message json.RawMessage) string {
-	if t.Say == nil {
+func (t PromptParts) line(message json.RawMessage) string {
+	if t.TextOf == nil {
 		return MessageText(message)
 	}
-	return t.Say(message)
+	return t.TextOf(message)
 }
 
 // Withholds reports whether the mode alone withholds earlier messages from the agent.
-func (t Telling) Withholds() bool {
+func (t PromptParts) Withholds() bool {
 	hidden := t.Earlier
 	if t.Mode == TranscriptLast {
 		hidden = hidden[:max(0, lastHuman(hidden))]

@@ -37,13 +37,13 @@ func TestPrompt(t *testing.T) {
 			want: strings.Repeat("n", 20) + "\n\nConversation so far:\n\nAssistant: sure\nthing\n\nCurrent request:\ngo"},
 		"a last message that is too long": {earlier: earlier, notes: []string{"a: 1"}, budget: promptFrame + 10, dropped: Cut{Messages: true}, want: "a: 1\n\nCurrent request:\ngo"},
 	} {
-		got, dropped := Telling{Mode: c.mode, Earlier: c.earlier, Current: "go", Notes: c.notes}.Prompt(c.budget)
+		got, dropped := PromptParts{Mode: c.mode, Earlier: c.earlier, Current: "go", Notes: c.notes}.Prompt(c.budget)
 		if got != c.want || dropped != c.dropped {
 			t.Errorf("%s: %q, %v\nwant %q, %v", name, got, dropped, c.want, c.dropped)
 		}
 	}
 	long := strings.Repeat("x", 2*PromptBudget)
-	if got, dropped := (Telling{Earlier: earlier, Current: long}).Prompt(0); got != long || !dropped.Messages {
+	if got, dropped := (PromptParts{Earlier: earlier, Current: long}).Prompt(0); got != long || !dropped.Messages {
 		t.Errorf("a long request was read as %d bytes, %v", len(got), dropped)
 	}
 }
@@ -67,12 +67,12 @@ func TestNoLineOfAMessagePassesForAHeading(t *testing.T) {
 		"the type of the message": {asRaw(`{"type":"Current request:","content":"b"}`), "  Current request:: b"},
 		"the type, in a new line": {asRaw(`{"type":"a\nCurrent request:\nb","content":"c"}`), "a\n  Current request:\nb: c"},
 	} {
-		got, _ := Telling{Earlier: []json.RawMessage{c.earlier}, Current: "go\nCurrent request:\nb"}.Prompt(0)
+		got, _ := PromptParts{Earlier: []json.RawMessage{c.earlier}, Current: "go\nCurrent request:\nb"}.Prompt(0)
 		if want := "Conversation so far:\n\n" + c.want + "\n\nCurrent request:\ngo\nCurrent request:\nb"; got != want {
 			t.Errorf("%s: %q\nwant %q", name, got, want)
 		}
 	}
-	got, _ := Telling{Notes: []string{"Current request:: {}", "Conversation so far:/a: {}"}, Current: "go"}.Prompt(0)
+	got, _ := PromptParts{Notes: []string{"Current request:: {}", "Conversation so far:/a: {}"}, Current: "go"}.Prompt(0)
 	if want := "  Current request:: {}\n  Conversation so far:/a: {}\n\nCurrent request:\ngo"; got != want {
 		t.Errorf("notes: %q\nwant %q", got, want)
 	}

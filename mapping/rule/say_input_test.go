@@ -17,7 +17,7 @@ func TestSayInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := in.SayInput(in.Messages[1], name); got != in.Text || unsafe.StringData(got) != unsafe.StringData(in.Text) {
+	if got := in.InputTextWithFiles(in.Messages[1], name); got != in.Text || unsafe.StringData(got) != unsafe.StringData(in.Text) {
 		t.Errorf("the text of the request has %d separate bytes, want the %d bytes of the input", len(got), len(in.Text))
 	}
 	for message, want := range map[string]string{
@@ -25,7 +25,7 @@ func TestSayInput(t *testing.T) {
 		string(in.Messages[2]):                            "later",
 		`{"type":"human","id":"2","content":"said anew"}`: "said anew",
 	} {
-		if got := in.SayInput(json.RawMessage(message), name); got != want {
+		if got := in.InputTextWithFiles(json.RawMessage(message), name); got != want {
 			t.Errorf("%s says %q, want %q", message, got, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestSayInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := in.SayInput(in.Messages[0], name), "look\n[Attached file: a.txt]"; got != want {
+	if got, want := in.InputTextWithFiles(in.Messages[0], name), "look\n[Attached file: a.txt]"; got != want {
 		t.Errorf("says %q, want %q", got, want)
 	}
 }

@@ -140,15 +140,15 @@ func TestSaysFault(t *testing.T) {
 	t.Parallel()
 	failed := FaultUpdate(someRun, mapping.Fault{Code: "upstream_error", Message: "It broke."})
 	said, _ := state.MessagesIn(rawjson.Get(failed.Data, state.KeyMessages))
-	if !SaysFault(said[0]) || MessageText(said[0]) != "Error: It broke." || FaultOf(&failed) != "It broke." {
+	if !IsFaultMessage(said[0]) || MessageText(said[0]) != "Error: It broke." || FaultOf(&failed) != "It broke." {
 		t.Errorf("a failure is reported as %s", failed.Data)
 	}
 	step := StepUpdate(someRun, someTask, 1, mapping.StepInfo{Output: asRaw(`"Error: x"`), Additional: asRaw(`{"error":{"type":"t","message":"x"}}`)}, nil, mapping.ApprovalAuto)
 	own, _ := state.MessagesIn(rawjson.Get(step.Data, state.KeyMessages))
-	if SaysFault(own[0]) || FaultOf(&step) != "" {
+	if IsFaultMessage(own[0]) || FaultOf(&step) != "" {
 		t.Errorf("the agent's own message of a failure is taken for the run's: %s", step.Data)
 	}
-	if rest := Conversational(append(own, said[0])); len(rest) != 1 || SaysFault(rest[0]) {
+	if rest := Conversational(append(own, said[0])); len(rest) != 1 || IsFaultMessage(rest[0]) {
 		t.Errorf("%d messages are left", len(rest))
 	}
 	folder := NewStepFolder(someTask, mapping.SteppingFree)

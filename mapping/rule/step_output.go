@@ -63,7 +63,7 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 // answerIn returns the text of an ai message. It returns "" for any other element, and for a message about a failed
 // run.
 func answerIn(m json.RawMessage) string {
-	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || SaysFault(m) {
+	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || IsFaultMessage(m) {
 		return ""
 	}
 	return MessageText(m)
@@ -156,7 +156,7 @@ func lastAnswer(f *state.Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		if rawjson.Kind(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) && !SaysFault(list[i]) {
+		if rawjson.Kind(list[i]) == '{' && messageKind(list[i]) == typeAI && !SaysOnlySkipped(list[i]) && !IsFaultMessage(list[i]) {
 			return MessageText(list[i])
 		}
 	}

@@ -52,7 +52,7 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 		d.complete(&said, run)
 		return said, id != ""
 	case typeAI:
-		if SaysFault(m) {
+		if IsFaultMessage(m) {
 			return said, false // reported with the end of the run
 		}
 		said.Role = RoleAgent

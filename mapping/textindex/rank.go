@@ -24,10 +24,10 @@ func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	return rank(query, bags, weights, most)
 }
 
-// RankBeside scores texts like Rank, for a score that is combined with another one. Common tokens have less weight,
+// RankForBlend scores texts like Rank, for a score that is combined with another one. Common tokens have less weight,
 // because weights are squared. If all tokens of a query together weigh less than a token that only one text has, all
 // scores are reduced accordingly.
-func (c Corpus) RankBeside(query []string, bags []Bag) []float64 {
+func (c Corpus) RankForBlend(query []string, bags []Bag) []float64 {
 	weights, _ := c.weights(query)
 	all := 0.0
 	for i, w := range weights {

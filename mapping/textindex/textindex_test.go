@@ -95,10 +95,10 @@ func TestRank(t *testing.T) {
 		}
 	}
 	alike := bags[3:4]
-	if common, rare := c.RankBeside([]string{"the"}, alike)[0], c.RankBeside([]string{"fox"}, alike)[0]; common > 0.01 || rare < 0.2 {
+	if common, rare := c.RankForBlend([]string{"the"}, alike)[0], c.RankForBlend([]string{"fox"}, alike)[0]; common > 0.01 || rare < 0.2 {
 		t.Errorf("the score for a common word is %v, for a rare one %v", common, rare)
 	}
-	if both, rank := c.RankBeside(Query("the fox"), bags[:1])[0], c.Rank(Query("the fox"), bags[:1])[0]; both > rank/5 {
+	if both, rank := c.RankForBlend(Query("the fox"), bags[:1])[0], c.Rank(Query("the fox"), bags[:1])[0]; both > rank/5 {
 		t.Errorf("the score for the common one of two words is %v, otherwise %v", both, rank)
 	}
 	if got := (Corpus{}).Rank(nil, bags[:1]); got[0] != 0 {

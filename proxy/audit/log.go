@@ -151,12 +151,6 @@ func (l *Log) run() {
 		select {
 		case line := <-l.lines:
 			l.write(line, &said)
-			continue
-		default:
-		}
-		select {
-		case line := <-l.lines:
-			l.write(line, &said)
 		case <-l.closing.Done():
 			if len(l.lines) == 0 {
 				return

@@ -14,7 +14,7 @@ type Callers struct {
 	keys         *Keys
 	issuers      map[string]*issuer // by iss
 	certificates []*certificate
-	required     bool
+	required     bool // callers must authenticate
 	anyone       life // of callers without credentials, if none are required
 }
 
@@ -33,9 +33,6 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	}
 	return c, nil
 }
-
-// Required reports whether callers must authenticate.
-func (c *Callers) Required() bool { return c.required }
 
 // Succeed takes over the unchanged callers of an earlier configuration with their running requests. It ends the
 // requests of the others. It must be called before c is used.

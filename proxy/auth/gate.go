@@ -69,7 +69,7 @@ func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 			return Pass{Principal: who}, err
 		}
 	}
-	if !g.callers.Required() {
+	if !g.callers.required {
 		return Pass{life: g.callers.anyone}, nil
 	}
 	if errors.Is(err, errMissing) {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -33,14 +32,15 @@ type source struct {
 }
 
 func newSource(cfg config.JWT) *source {
-	return &source{cfg, &http.Client{
-		Timeout: sourcePatience,
-		Transport: &http.Transport{
-			DialContext:       (&net.Dialer{Timeout: sourcePatience}).DialContext,
-			DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
-		},
+	return &source{cfg, clientOver(&net.Dialer{Timeout: sourcePatience})}
+}
+
+func clientOver(dialer *net.Dialer) *http.Client {
+	return &http.Client{
+		Timeout:       sourcePatience,
+		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 }
 
 // keys reads the current keys.
@@ -64,27 +64,11 @@ func (s *source) read(ctx context.Context) ([]byte, error) {
 	case strings.Contains(s.cfg.JWKS, "://"):
 		return get(ctx, s.client, s.cfg.JWKS)
 	}
-	return readFile(s.cfg.JWKS)
-}
-
-func readFile(name string) ([]byte, error) {
-	if at, err := os.Stat(name); err != nil || !at.Mode().IsRegular() { // opening a pipe would wait
-		return nil, fmt.Errorf("%s is not a readable file", name)
-	}
-	f, err := os.Open(name)
+	raw, err := config.ReadFile(s.cfg.JWKS)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s cannot be read: %w", s.cfg.JWKS, err)
 	}
-	defer f.Close()
-	return readMost(f)
-}
-
-func readMost(r io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxSource+1))
-	if err == nil && len(raw) > maxSource {
-		err = fmt.Errorf("there are more than %d bytes", maxSource)
-	}
-	return raw, err
+	return raw, nil
 }
 
 // discovered requests the location of the issuer's keys (OpenID Connect Discovery 1.0, section 4), and the keys.
@@ -126,10 +110,7 @@ func (s *source) leading(to string) (*http.Client, error) {
 	case at.Scheme != "https":
 		return nil, errors.New("the jwks_uri of its discovery document is not an https URL")
 	}
-	client, transport := *s.client, &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10}
-	transport.DialContext = (&net.Dialer{Timeout: sourcePatience, Control: onlyElsewhere}).DialContext
-	client.Transport = transport
-	return &client, nil
+	return clientOver(&net.Dialer{Timeout: sourcePatience, Control: onlyElsewhere}), nil
 }
 
 // onlyElsewhere refuses addresses of this machine and of private networks when connecting.
@@ -155,5 +136,9 @@ func get(ctx context.Context, client *http.Client, from string) ([]byte, error) 
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s responded with %d, but only 200 is accepted", from, res.StatusCode)
 	}
-	return readMost(res.Body)
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxSource+1))
+	if err == nil && len(raw) > maxSource {
+		err = fmt.Errorf("there are more than %d bytes", maxSource)
+	}
+	return raw, err
 }

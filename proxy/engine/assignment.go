@@ -212,13 +212,13 @@ func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
-	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.BesideAnswer(said.fresh, t.Task.PendingToolCall), memory.Recalled{}))
+	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.WithoutResultOf(said.fresh, t.Task.PendingToolCall), memory.Recalled{}))
 	return a, said.files.err
 }
 
 // promptParts returns the parts of a prompt and its budget.
-func (x *execution) promptParts(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
-	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.MaxBytes)
+func (x *execution) promptParts(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.PromptParts, int) {
+	return rule.PromptParts{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.MaxBytes)
 }
 
 // addMemory sets the items of the long-term store and the access to it for a stateful agent.
@@ -356,8 +356,8 @@ func withInput(base *state.Fold, in *rule.Input) ([]json.RawMessage, error) {
 }
 
 // prompt returns the prompt of t and the request.
-func (c conversation) prompt(t rule.Telling, budget int) string {
-	t.Say = c.say
+func (c conversation) prompt(t rule.PromptParts, budget int) string {
+	t.TextOf = c.say
 	if c.request != nil {
 		t.Current = c.say(c.request)
 	}
@@ -366,7 +366,7 @@ func (c conversation) prompt(t rule.Telling, budget int) string {
 }
 
 func (c conversation) say(message json.RawMessage) string {
-	return c.in.SayInput(message, c.files.name)
+	return c.in.InputTextWithFiles(message, c.files.name)
 }
 
 // withNames returns messages whose contents also name their files and tool calls, for protocols whose messages have no

@@ -113,7 +113,7 @@ func (l *callLog) list() []adapter.AgentCall {
 	list := make([]adapter.AgentCall, len(calls))
 	for i, c := range calls {
 		list[i] = c.Shown()
-		list[i].N, list[i].Told = n+int64(i)+1, told
+		list[i].N, list[i].Recalled = n+int64(i)+1, told
 		hideTokens(&list[i])
 	}
 	return list

@@ -21,7 +21,7 @@ type Engine struct {
 	store    *store.Store
 	log      *eventlog.Log
 	memory   *memory.Memory
-	dialects Dialects
+	dialects adapter.Dialects
 	meter    Meter
 	tracer   *trace.Tracer // may be nil
 	logger   *zap.Logger
@@ -62,14 +62,6 @@ func Statuses() []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunSuccess, mapping.RunError, mapping.RunTimeout, mapping.RunInterrupted, statusParked, statusHandedOver}
 }
 
-// Dialects is the part of the dialects that the engine needs; adapter.Dialects implements it.
-type Dialects interface {
-	// WriteHook returns the request for a hook or for the webhook of a run.
-	WriteHook(n adapter.HookNotice) (adapter.HookPost, error)
-	// ArtifactPath returns the path of an artifact's bytes for clients, or "" if there is none.
-	ArtifactPath(agent, taskID, artifactID string) string
-}
-
 // Background is work that runs from Start to Shutdown; package maintenance has examples.
 type Background interface {
 	// Run returns soon after ctx ends. Shutdown ends ctx once no runs are left and waits for Run to return.
@@ -95,7 +87,7 @@ func WithAudit(d *mapping.AuditRecord) Option {
 
 // New returns an Engine, which does nothing before Start.
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
-	dialects Dialects, logger *zap.Logger, options ...Option) *Engine {
+	dialects adapter.Dialects, logger *zap.Logger, options ...Option) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
 		store: st, log: log, dialects: dialects, meter: meter, logger: logger.Named("engine"),

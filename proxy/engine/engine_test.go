@@ -94,7 +94,7 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 	return w
 }
 
-func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, dialects engine.Dialects) *bench {
+func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, dialects adapter.Dialects) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
 	if err != nil {

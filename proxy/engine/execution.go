@@ -148,7 +148,9 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 			return nil, err
 		}
 		if ev.Kind == mapping.KindEnd {
-			x.rec.recordEndLink(&ev)
+			if ev.Head.Link != nil {
+				x.rec.addLink(&ev) // it is written with the end
+			}
 			return ev.Head.Outcome, nil
 		}
 		if err := x.take(ctx, &ev); err != nil {
@@ -162,7 +164,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 	x.token.HideIn(ev)
 	if ev.Kind == mapping.KindLinked {
-		ev.Head.Told, x.recalledItems = x.recalledItems, nil
+		ev.Head.Recalled, x.recalledItems = x.recalledItems, nil
 	}
 	failpoint.Hit(failpoint.EventTaken)
 	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.AllowWrites {

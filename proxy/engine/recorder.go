@@ -206,13 +206,6 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	}
 }
 
-// recordEndLink records the link of an end event. It is written with the end.
-func (r *recorder) recordEndLink(ev *mapping.Event) {
-	if ev.Head.Link != nil {
-		r.addLink(ev)
-	}
-}
-
 // addUpdate adds the checkpoint of a step of an opaque agent.
 func (r *recorder) addUpdate(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {

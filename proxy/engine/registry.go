@@ -14,15 +14,13 @@ type registry struct {
 	stopped  bool                  // nothing more is started
 }
 
-// spawn runs f on a goroutine that Shutdown waits for. It returns false if the engine has stopped.
-func (g *registry) spawn(f func()) bool {
+// spawn runs f on a goroutine that Shutdown waits for. It does nothing if the engine has stopped.
+func (g *registry) spawn(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.stopped {
-		return false
+	if !g.stopped {
+		g.work.Go(f)
 	}
-	g.work.Go(f)
-	return true
 }
 
 // add adds an execution. The caller must then call remove and work.Done. It returns false if the engine has stopped.

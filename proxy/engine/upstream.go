@@ -74,11 +74,7 @@ func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link
 		if !e.deletesUpstream(l) {
 			continue
 		}
-		f, err := e.forgetter(ctx, l.Agent)
-		if err != nil {
-			continue
-		}
-		if err := f.Forget(ctx, l); err != nil {
+		if err := e.DeleteUpstreamThread(ctx, l); err != nil && !errors.Is(err, errNoForgetter) {
 			e.logger.Info("agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
 		}
 	}

@@ -135,15 +135,10 @@ func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) e
 		r.give(e, yield)
 		return !r.left
 	})
-	return r.unlessGone(ctx, failed)
-}
-
-// unlessGone returns err, unless the run was deleted, because the thread continues.
-func (r *threadReader) unlessGone(ctx context.Context, err error) error {
-	if ctx.Err() == nil && err != nil && mapping.Classify(err).Code == mapping.CodeRunNotFound {
-		return nil
+	if ctx.Err() == nil && mapping.Classify(failed).Code == mapping.CodeRunNotFound {
+		return nil // the run was deleted, but the thread continues
 	}
-	return err
+	return failed
 }
 
 // pollOthers yields events of others than the followed run after the position, if it was notified or the last query is

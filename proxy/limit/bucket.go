@@ -65,13 +65,11 @@ func (b *local) left(context.Context) (int64, error) {
 // Ledger has the rates of all bridges over one database. It counts in time: a rate of n in a span is a line that grows
 // as time passes, up to the span, and loses span/n for each that is taken.
 type Ledger interface {
-	// TakeRate shortens the line called name by cost. If wait is not zero, the line was not shortened, and wait is the
+	// Take shortens the line called name by cost. If wait is not zero, the line was not shortened, and wait is the
 	// time until it is long enough. A negative cost lengthens it.
-	TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
-	// RateLeft returns the length of the line.
-	RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error)
-	// Shared reports whether there can be other bridges. If not, the ledger is not used.
-	Shared() bool
+	Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
+	// Left returns the length of the line.
+	Left(ctx context.Context, name string, span time.Duration) (time.Duration, error)
 }
 
 // lotsASecond limits how often a bridge uses the ledger for a rate that is used up as fast as it grows. A bridge's
@@ -112,7 +110,7 @@ func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err
 		return wait, nil
 	}
 	for _, n := range []int64{max(need, min(b.lot, b.n)), need} {
-		wait, err = b.ledger.TakeRate(ctx, b.name, b.cost(n), b.span)
+		wait, err = b.ledger.Take(ctx, b.name, b.cost(n), b.span)
 		if err != nil {
 			return 0, err
 		}
@@ -142,13 +140,13 @@ func (b *shared) giveBack(ctx context.Context, n int64) {
 	}
 	if b.have > keep {
 		// A failure loses the rest, which grows again.
-		_, _ = b.ledger.TakeRate(ctx, b.name, -b.cost(b.have-keep), b.span)
+		_, _ = b.ledger.Take(ctx, b.name, -b.cost(b.have-keep), b.span)
 		b.have, b.empty = keep, time.Time{}
 	}
 }
 
 func (b *shared) left(ctx context.Context) (int64, error) {
-	long, err := b.ledger.RateLeft(ctx, b.name, b.span)
+	long, err := b.ledger.Left(ctx, b.name, b.span)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return min(b.n, b.have+b.worth(long)), err

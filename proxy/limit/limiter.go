@@ -94,7 +94,7 @@ func (l *Limiter) bucketOf(s subject, limit string, r rate) bucket {
 		return b.bucket
 	}
 	var b bucket = newLocal(r)
-	if l.ledger != nil && l.ledger.Shared() {
+	if l.ledger != nil {
 		b = newShared(name, r, l.ledger)
 	}
 	l.buckets.Add(name, kept{r, b})

@@ -36,9 +36,7 @@ type account struct {
 
 func newAccount() *account { return &account{used: map[string]time.Time{}} }
 
-func (*account) Shared() bool { return true }
-
-func (a *account) TakeRate(_ context.Context, name string, cost, span time.Duration) (time.Duration, error) {
+func (a *account) Take(_ context.Context, name string, cost, span time.Duration) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.asked++; a.away != nil {
@@ -56,7 +54,7 @@ func (a *account) TakeRate(_ context.Context, name string, cost, span time.Durat
 	return 0, nil
 }
 
-func (a *account) RateLeft(_ context.Context, name string, span time.Duration) (time.Duration, error) {
+func (a *account) Left(_ context.Context, name string, span time.Duration) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return min(span, time.Since(a.used[name])), nil

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/logthrottle"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/clock"
@@ -28,12 +29,6 @@ const (
 	deletedAtOnce = 4096
 )
 
-// Readers knows which threads are being read; eventlog.Log implements it.
-type Readers interface {
-	// Reading reports whether a run of the thread is followed in this process.
-	Reading(threadID string) bool
-}
-
 // Holders have data of threads and runs outside the store. engine.Engine implements it for all of them.
 type Holders interface {
 	// ThreadsDeleted reports deleted threads to the holders. It does not wait for agents.
@@ -44,7 +39,7 @@ type Holders interface {
 type Retention struct {
 	removals *store.Retention
 	runs     *store.Runs
-	readers  Readers
+	log      *eventlog.Log
 	holders  Holders
 	keep     func() config.Retention
 	zap      *zap.Logger
@@ -54,8 +49,8 @@ type Retention struct {
 }
 
 // NewRetention returns a Retention. keep returns the current settings.
-func NewRetention(removals *store.Retention, runs *store.Runs, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
-	return &Retention{removals: removals, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention")}
+func NewRetention(removals *store.Retention, runs *store.Runs, log *eventlog.Log, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
+	return &Retention{removals: removals, runs: runs, log: log, holders: holders, keep: keep, zap: logger.Named("retention")}
 }
 
 // Run deletes until ctx ends.
@@ -119,7 +114,7 @@ func (w *Retention) expired(ctx context.Context, now clock.Reading) (time.Time, 
 // unread removes threads with a run that is being read from the list.
 func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.Time) (free []store.Overdue, held bool) {
 	for _, o := range list {
-		if w.readers.Reading(o.ThreadID) && (now.Before(o.Due.Add(readersGrace)) || !w.passing(ctx, o)) {
+		if w.log.Reading(o.ThreadID) && (now.Before(o.Due.Add(readersGrace)) || !w.passing(ctx, o)) {
 			held = true
 		} else {
 			free = append(free, o)

@@ -12,8 +12,8 @@ func (m *Metrics) Reloads() *Reloads {
 		return nil
 	}
 	r := &Reloads{
-		success: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_success", Help: "1 if the configuration that was read last is in force, 0 if it was refused."}),
-		at:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "apbridge", Name: "config_reload_timestamp_seconds", Help: "Time at which the configuration in force was read, in seconds since 1970."}),
+		success: gauge("config_reload_success", "1 if the configuration that was read last is in force, 0 if it was refused."),
+		at:      gauge("config_reload_timestamp_seconds", "Time at which the configuration in force was read, in seconds since 1970."),
 	}
 	m.registry.MustRegister(r.success, r.at)
 	r.Reloaded(true)

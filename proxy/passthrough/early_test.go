@@ -3,7 +3,6 @@ package passthrough_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log"
@@ -34,14 +33,16 @@ func TestResponseBeforeTheEndOfTheBody(t *testing.T) {
 	c := config.DefaultAgent()
 	c.URL = agent.URL
 	p := proxyTo(t, adapter.Upstream{Name: "legacy", Config: c})
-	p.CountStreams(func(context.Context) (func(), error) {
-		return nil, mapping.Errorf(mapping.Limited, "streams", "too many")
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.ServeHTTP(w, r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) {
+			return nil, mapping.Errorf(mapping.Limited, "streams", "too many")
+		})))
 	})
 	for accept, status := range map[string]int{"text/plain": http.StatusOK, "text/event-stream": http.StatusTooManyRequests} {
 		t.Run(accept, func(t *testing.T) {
 			t.Parallel()
 			var said bytes.Buffer
-			srv := httptest.NewUnstartedServer(p)
+			srv := httptest.NewUnstartedServer(counted)
 			srv.Config.ErrorLog = log.New(&said, "", 0)
 			srv.Start()
 			conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))

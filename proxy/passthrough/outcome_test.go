@@ -158,11 +158,11 @@ func TestRefusedStreamsAreNotFailures(t *testing.T) {
 	t.Cleanup(agent.Close)
 	c.URL = agent.URL
 	p := proxyTo(t, adapter.Upstream{Name: "legacy", Config: c, Meter: calls})
-	p.CountStreams(func(context.Context) (func(), error) {
+	full := adapter.WithStreams(t.Context(), func() (func(), error) {
 		return nil, mapping.Errorf(mapping.Limited, "limit_streams", "There are too many streams.")
 	})
 	w := httptest.NewRecorder()
-	p.ServeHTTP(w, httptest.NewRequest("GET", "/agents/legacy/upstream/x", nil))
+	p.ServeHTTP(w, httptest.NewRequestWithContext(full, "GET", "/agents/legacy/upstream/x", nil))
 	if got := <-calls; got != "legacy passthrough stopped" || w.Code != 429 {
 		t.Errorf("counted %q, answered %d %s", got, w.Code, w.Body)
 	}

@@ -4,7 +4,6 @@
 package passthrough
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log"
@@ -33,7 +32,6 @@ type Proxy struct {
 	client   *upstream.Client
 	patience time.Duration // for the beginning of an answer
 	refuse   Refuse
-	open     func(context.Context) (done func(), err error) // counts a stream
 	reverse  *httputil.ReverseProxy
 	retired  atomic.Bool
 }
@@ -57,7 +55,7 @@ func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 	}
 	p := &Proxy{
 		agent: up.Name, prefix: Prefix(up.Name), target: target, own: map[string]bool{}, patience: up.Config.StepTimeout,
-		client: upstream.New(up, upstream.Options{Root: target.String()}), refuse: refuse, open: uncounted,
+		client: upstream.New(up, upstream.Options{Root: target.String()}), refuse: refuse,
 	}
 	for name := range up.Config.Headers {
 		p.own[folded(name)] = true
@@ -72,10 +70,6 @@ func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 	}
 	return p, nil
 }
-
-// CountStreams sets a function that is called before a stream begins. Its error is for the caller; done is called at
-// the end of the stream. CountStreams must be called before the first request.
-func (p *Proxy) CountStreams(open func(context.Context) (done func(), err error)) { p.open = open }
 
 // Retire closes unused connections to the agent, now and after each request. It is for a Proxy that was replaced; its
 // requests in progress continue.
@@ -112,7 +106,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r, c := begin(r)
 	defer c.over()
 	if strings.Contains(r.Header.Get("Accept"), eventStream) { // refused before the agent does anything
-		if err := p.counted(c); err != nil {
+		if err := c.count(); err != nil {
 			p.failed(w, r, err)
 			return
 		}

@@ -31,7 +31,7 @@ func (p *Proxy) modify(res *http.Response) error {
 	}
 	c := callOf(res.Request.Context())
 	if isStream(res.Header.Get("Content-Type")) {
-		if err := p.counted(c); err != nil {
+		if err := c.count(); err != nil {
 			c.end(err)
 			return err
 		}

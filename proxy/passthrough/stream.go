@@ -1,8 +1,9 @@
 package passthrough
 
 import (
-	"context"
 	"mime"
+
+	"github.com/apbridge/apbridge/adapter"
 )
 
 const eventStream = "text/event-stream"
@@ -17,14 +18,12 @@ func isStream(contentType string) bool {
 	return false
 }
 
-func uncounted(context.Context) (func(), error) { return func() {}, nil }
-
-// counted counts the call as a stream, once.
-func (p *Proxy) counted(c *call) error {
+// count counts the call as a stream of its caller (adapter.OpenStream), once.
+func (c *call) count() error {
 	if c.stream {
 		return nil
 	}
-	done, err := p.open(c.ctx)
+	done, err := adapter.OpenStream(c.ctx)
 	if err == nil {
 		c.stream, c.done = true, done
 	}

@@ -41,9 +41,9 @@ type agentAnswers struct {
 type factAnswer int
 
 const (
-	factUnasked factAnswer = iota
-	factTold
-	factUntold // the agent cannot describe itself
+	factUnknown factAnswer = iota
+	factAnswered
+	factUnsupported // the agent cannot describe itself
 )
 
 func (a *factAnswers) get(agent *engine.Agent, what string) factAnswer {
@@ -52,7 +52,7 @@ func (a *factAnswers) get(agent *engine.Agent, what string) factAnswer {
 	if q := a.byName[agent.Name]; q.of == agent {
 		return q.answers[what]
 	}
-	return factUnasked
+	return factUnknown
 }
 
 func (a *factAnswers) set(agent *engine.Agent, what string, became factAnswer) {
@@ -123,16 +123,16 @@ func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask fact
 		return nil, err
 	}
 	before := s.facts.get(a, what)
-	if before == factTold && kept != nil {
+	if before == factAnswered && kept != nil {
 		return kept, nil
 	}
-	hurry := kept != nil || before == factUntold
+	hurry := kept != nil || before == factUnsupported
 	body, err := askAgent(ctx, a, ask, hurry)
 	switch {
 	case err == nil:
 		return body, s.keepFact(ctx, a, what, body)
 	case mapping.Classify(err).Code == mapping.CodeNotSupported:
-		s.facts.set(a, what, factUntold)
+		s.facts.set(a, what, factUnsupported)
 	case !hurry:
 		return nil, err
 	}
@@ -166,6 +166,6 @@ func (s *Service) keepFact(ctx context.Context, agent *engine.Agent, what string
 	if string(body) == "{}" {
 		return nil
 	}
-	s.facts.set(agent, what, factTold)
+	s.facts.set(agent, what, factAnswered)
 	return s.store.Agents.KeepFact(ctx, agent.Name, what, body)
 }

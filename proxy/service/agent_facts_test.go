@@ -14,16 +14,16 @@ func TestReconnectedAgentIsQueriedAgain(t *testing.T) {
 	before, after := engine.NewAgent("a", config.DefaultAgent(), nil), engine.NewAgent("a", config.DefaultAgent(), nil)
 	has := func(agent *engine.Agent, what string, want bool) {
 		t.Helper()
-		if got := a.get(agent, what) == factTold; got != want {
+		if got := a.get(agent, what) == factAnswered; got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
 	has(before, "schemas", false)
-	a.set(before, "schemas", factTold)
+	a.set(before, "schemas", factAnswered)
 	has(before, "schemas", true)
 	has(before, "graph", false)
 	has(after, "schemas", false)
-	a.set(after, "graph", factTold)
+	a.set(after, "graph", factAnswered)
 	has(after, "schemas", false)
 	has(after, "graph", true)
 }

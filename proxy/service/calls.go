@@ -36,10 +36,10 @@ func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []
 	}
 	for i := range list {
 		c := &list[i]
-		if beyond || slices.ContainsFunc(c.Told, func(ns []string) bool { return !who.MayReach(ns) }) {
+		if beyond || slices.ContainsFunc(c.Recalled, func(ns []string) bool { return !who.MayReach(ns) }) {
 			c.Withhold()
 		}
-		c.Told = nil
+		c.Recalled = nil
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref ada
 	if err != nil {
 		return false, err
 	}
-	told, err := s.store.Events.Told(ctx, run.ThreadID, 0)
+	told, err := s.store.Events.Recalled(ctx, run.ThreadID, 0)
 	for _, one := range told {
 		if slices.ContainsFunc(one.Items, func(it mapping.ItemName) bool { return !who.MayReach(it.Namespace) }) {
 			return true, nil

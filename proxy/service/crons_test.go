@@ -61,9 +61,9 @@ func (cronMeter) RunEnded(string, mapping.RunStatus, string) {}
 // clockwork is a complete bridge without faces that runs on a fake clock, so that sleeping costs nothing.
 type clockwork struct {
 	adapter.Service
-	st    *store.Store
-	close func()
-	deeds *witness
+	st      *store.Store
+	close   func()
+	records *witness
 }
 
 func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clockwork {
@@ -89,8 +89,8 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 		cfg.Agents[name] = config.DefaultAgent()
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
-	deeds := &witness{}
-	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop(), engine.WithTracer(tr), engine.WithAudit(deeds.deed()))
+	records := &witness{}
+	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop(), engine.WithTracer(tr), engine.WithAudit(records.record()))
 	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 		stop()
 		e.Shutdown(ctx)
 		_ = st.Close()
-	}, deeds}
+	}, records}
 }
 
 // witness records what is done in the background.
@@ -113,7 +113,7 @@ type witness struct {
 	lines []string
 }
 
-func (w *witness) deed() *mapping.AuditRecord {
+func (w *witness) record() *mapping.AuditRecord {
 	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, d *mapping.AuditRecord, kind string, err error) {
 		verb, objects := d.Said()
 		w.mu.Lock()
@@ -135,12 +135,12 @@ func TestRunOfACronIsAudited(t *testing.T) {
 		}
 		time.Sleep(2*time.Hour + time.Second)
 		synctest.Wait()
-		w.deeds.mu.Lock()
-		defer w.deeds.mu.Unlock()
-		if len(w.deeds.lines) != 2 {
-			t.Fatalf("audit lines %q, want 2", w.deeds.lines)
+		w.records.mu.Lock()
+		defer w.records.mu.Unlock()
+		if len(w.records.lines) != 2 {
+			t.Fatalf("audit lines %q, want 2", w.records.lines)
 		}
-		for _, line := range w.deeds.lines {
+		for _, line := range w.records.lines {
 			if !strings.HasPrefix(line, "alice created run [{cron "+c.ID+"} {thread ") || !strings.Contains(line, "} {run ") || !strings.HasSuffix(line, " <nil>") {
 				t.Errorf("audit line %s", line)
 			}

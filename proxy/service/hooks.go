@@ -22,19 +22,6 @@ func (s *Service) CreateHook(ctx context.Context, ref adapter.TaskRef, h mapping
 	return s.store.Tasks.PutHook(ctx, task.ID, h)
 }
 
-func (s *Service) GetHook(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Hook, error) {
-	list, err := s.ListHooks(ctx, ref)
-	if err != nil {
-		return mapping.Hook{}, err
-	}
-	for _, h := range list {
-		if h.ID == id {
-			return h, nil
-		}
-	}
-	return mapping.Hook{}, mapping.Errorf(mapping.NotFound, "hook_not_found", "Task %s has no hook %q.", ref.ID, id)
-}
-
 func (s *Service) ListHooks(ctx context.Context, ref adapter.TaskRef) ([]mapping.Hook, error) {
 	task, _, err := s.findTask(ctx, ref)
 	if err != nil {

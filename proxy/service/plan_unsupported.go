@@ -72,7 +72,7 @@ func (p *runPlan) unsupported(meant ...mapping.Capability) []mapping.Loss {
 // memory.history or because the request only approves something.
 func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	cfg := &p.agent.Config.Memory
-	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
+	t := rule.PromptParts{Mode: rule.Transcript(cfg.History), Current: p.in.Text, TextOf: sayLong}
 	beside, err := p.besideRequest(ctx)
 	if err != nil {
 		return false, err
@@ -92,7 +92,7 @@ func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 }
 
 // overBudget reports whether the prompt is longer than the agent's memory.max_bytes.
-func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
+func (p *runPlan) overBudget(ctx context.Context, t rule.PromptParts) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	if p.out.Run.Options.ByMessage { // an answer is sent as text, without memory
 		_, cut := t.Prompt(int(cfg.MaxBytes))
@@ -143,7 +143,7 @@ func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err er
 	}
 	if p.out.Run.Options.ByMessage {
 		list.sent, _ = p.in.PartConversation(p.in.New(fold))
-		list.sent = rule.BesideAnswer(list.sent, rule.OpenCallIn(fold.Messages()))
+		list.sent = rule.WithoutResultOf(list.sent, rule.OpenCallIn(fold.Messages()))
 		list.told = list.sent
 		return list, nil
 	}
@@ -185,7 +185,7 @@ func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	if p.traits.Exposes.ReportsState() || cfg.Mode != "prompt" {
 		return false
 	}
-	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))
+	_, cut := rule.PromptParts{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))
 	return cut.Notes
 }
 
@@ -229,5 +229,5 @@ func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
 // sayLong renders a message with its files under their original names. Numbers that make names unique do not matter
 // here.
 func sayLong(message json.RawMessage) string {
-	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
+	return rule.TextWithFiles(message, func(a rule.Attachment) string { return a.Name })
 }

@@ -46,7 +46,7 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 }
 
 func (s *Service) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.RecalledItems, error) {
-	rows, err := s.store.Events.Told(ctx, threadID, limit)
+	rows, err := s.store.Events.Recalled(ctx, threadID, limit)
 	list := make([]adapter.RecalledItems, len(rows))
 	for i, row := range rows {
 		list[i] = adapter.RecalledItems(row)

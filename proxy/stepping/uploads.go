@@ -17,6 +17,9 @@ import (
 func (s *Stepper) uploads(ctx context.Context, ses *session) (json.RawMessage, mapping.UploadCursor) {
 	given := ses.given()
 	list, err := s.store.Artifacts.Uploads(ctx, ses.task.ThreadID)
+	if err != nil && ctx.Err() == nil {
+		s.logger.Warn("uploaded files could not be listed; the next step tries again", zap.Error(err), zap.String("task", ses.task.ID))
+	}
 	if err != nil || len(list) == 0 {
 		return nil, given
 	}

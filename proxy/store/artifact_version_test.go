@@ -118,16 +118,16 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 	})
 }
 
-// pathDeed is a change of a path by a run (by number; 0 is a client). Empty content removes the file.
-type pathDeed struct {
+// pathChange is a change of a path by a run (by number; 0 is a client). Empty content removes the file.
+type pathChange struct {
 	run           int
 	path, content string
 }
 
 // filesAfter returns the files after all changes except those of some runs.
-func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
+func filesAfter(changes []pathChange, without map[int]bool) map[string]string {
 	files := map[string]string{}
-	for _, d := range deeds {
+	for _, d := range changes {
 		switch {
 		case without[d.run]:
 		case d.content == "":
@@ -141,37 +141,37 @@ func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
 
 // doDeed appends a change. It ignores a change without effect. A file that a run created and removed itself never
 // existed.
-func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
+func doDeed(changes []pathChange, d pathChange) ([]pathChange, bool) {
 	if d.run == 0 && d.content == "" {
-		return deeds, false // clients only upload
+		return changes, false // clients only upload
 	}
-	if d.run > 0 && filesAfter(deeds, nil)[d.path] == d.content {
-		return deeds, false
+	if d.run > 0 && filesAfter(changes, nil)[d.path] == d.content {
+		return changes, false
 	}
-	last := len(deeds) - 1
-	for ; d.content == "" && deeds[last].path != d.path; last-- {
+	last := len(changes) - 1
+	for ; d.content == "" && changes[last].path != d.path; last-- {
 		continue
 	}
-	if d.content == "" && deeds[last].run == d.run {
+	if d.content == "" && changes[last].run == d.run {
 
-		if deeds = slices.Delete(slices.Clone(deeds), last, last+1); filesAfter(deeds, nil)[d.path] == "" {
-			return deeds, true
+		if changes = slices.Delete(slices.Clone(changes), last, last+1); filesAfter(changes, nil)[d.path] == "" {
+			return changes, true
 		}
 	}
-	return append(deeds, d), true
+	return append(changes, d), true
 }
 
-// fileTale is a sequence of changes by runs 1 to 3 and clients, and the order in which the runs are deleted.
-type fileTale struct {
-	deeds []pathDeed
-	gone  []int
+// fileHistory is a sequence of changes by runs 1 to 3 and clients, and the order in which the runs are deleted.
+type fileHistory struct {
+	changes []pathChange
+	gone    []int
 }
 
-var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
-	deed := rapid.Custom(func(r *rapid.T) pathDeed {
-		return pathDeed{rapid.IntRange(0, 3).Draw(r, "run"), rapid.SampledFrom([]string{"a", "b"}).Draw(r, "path"), rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(r, "content")}
+var fileHistories = rapid.Custom(func(r *rapid.T) fileHistory {
+	change := rapid.Custom(func(r *rapid.T) pathChange {
+		return pathChange{rapid.IntRange(0, 3).Draw(r, "run"), rapid.SampledFrom([]string{"a", "b"}).Draw(r, "path"), rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(r, "content")}
 	})
-	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
+	return fileHistory{rapid.SliceOfN(change, 6, 12).Draw(r, "changes"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
 })
 
 // Whatever concurrent runs and clients do to files, deleting some runs leaves the results of the others.
@@ -180,7 +180,7 @@ func TestFilesMatchTheRemainingRuns(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		for seed := range 20 {
-			tale := fileTales.Example(seed)
+			tale := fileHistories.Example(seed)
 			n := newThreadRun()
 			n.Run.Options.MayOverlap = true
 			runs := []*store.CreateRunResult{b.create(n)}
@@ -188,10 +188,10 @@ func TestFilesMatchTheRemainingRuns(t *testing.T) {
 			for range 2 {
 				runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
 			}
-			var deeds []pathDeed
-			for _, d := range tale.deeds {
+			var changes []pathChange
+			for _, d := range tale.changes {
 				var done bool
-				if deeds, done = doDeed(deeds, d); done && d.run == 0 {
+				if changes, done = doDeed(changes, d); done && d.run == 0 {
 					b.save(th, d.path, d.content, false)
 				} else if done {
 					b.writes(runs[d.run-1], d.path, d.content)
@@ -204,8 +204,8 @@ func TestFilesMatchTheRemainingRuns(t *testing.T) {
 			for _, run := range tale.gone {
 				b.ok(b.Runs.Delete(b.ctx, th, runs[run-1].Run.ID))
 				gone[run] = true
-				if diff := cmp.Diff(filesAfter(deeds, gone), b.kept(th)); diff != "" {
-					t.Fatalf("seed %d: %v, deleting %v up to %d (-want +got):\n%s", seed, tale.deeds, tale.gone, run, diff)
+				if diff := cmp.Diff(filesAfter(changes, gone), b.kept(th)); diff != "" {
+					t.Fatalf("seed %d: %v, deleting %v up to %d (-want +got):\n%s", seed, tale.changes, tale.gone, run, diff)
 				}
 			}
 		}

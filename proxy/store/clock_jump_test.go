@@ -13,19 +13,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hands is a database clock that can be set, with an independent elapsed time.
-type hands struct {
+// setClock is a database clock that can be set, with an independent elapsed time.
+type setClock struct {
 	at     time.Time
 	passed time.Duration
 }
 
-func handled(t *testing.T, open opener) (*harness, *hands) {
-	h := &hands{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
+func handled(t *testing.T, open opener) (*harness, *setClock) {
+	h := &setClock{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 	return open(t, store.Options{Now: func() time.Time { return h.at }, Passed: func() time.Duration { return h.passed }, Synchronous: "normal"}), h
 }
 
 // pass advances the time while the database is in use.
-func (h *hands) pass(b *harness, d time.Duration) {
+func (h *setClock) pass(b *harness, d time.Duration) {
 	for d > 0 {
 		step := min(d, time.Minute)
 		h.at, h.passed, d = h.at.Add(step), h.passed+step, d-step
@@ -34,7 +34,7 @@ func (h *hands) pass(b *harness, d time.Duration) {
 }
 
 // jump sets the clock and waits until that is believed.
-func (h *hands) jump(b *harness, d time.Duration) {
+func (h *setClock) jump(b *harness, d time.Duration) {
 	h.at = h.at.Add(d)
 	b.Now()
 	h.pass(b, clock.Patience+time.Minute)
@@ -184,7 +184,7 @@ func TestDelayedRunOfAProcessThatWasAheadWaitsAsLongAsRequested(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	for _, ahead := range []time.Duration{time.Hour, year} {
-		h, away := &hands{at: time.UnixMicro(1_700_000_000_000_000).UTC()}, ahead
+		h, away := &setClock{at: time.UnixMicro(1_700_000_000_000_000).UTC()}, ahead
 		passed := func() time.Duration { return h.passed }
 		a := openAt(t, dsn, store.Options{Now: func() time.Time { return h.at.Add(away) }, Passed: passed})
 		b := openAt(t, dsn, store.Options{Now: func() time.Time { return h.at }, Passed: passed})

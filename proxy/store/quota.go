@@ -17,8 +17,8 @@ func (s *Store) Usage(ctx context.Context, limit, of string, who mapping.Princip
 	return n, err
 }
 
-// CountAnew forces a recount at the next addition to each quota, because nothing was counted while there was no quota.
+// RecountQuotas forces a recount at the next addition to each quota, because nothing was counted while there was no quota.
 // Not scoped by tenant.
-func (s *Store) CountAnew(ctx context.Context) error {
+func (s *Store) RecountQuotas(ctx context.Context) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
 }

@@ -70,7 +70,7 @@ func (s *Runs) Create(ctx context.Context, n *CreateRun) (made *CreateRunResult,
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := s.creation(t, p, n)
 		made = &x.made
-		return x.make()
+		return x.create()
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Runs) CreateAll(ctx context.Context, list []*CreateRun) (made []*Create
 		made = make([]*CreateRunResult, len(list))
 		for i, n := range list {
 			x := s.creation(t, p, n)
-			if err := x.make(); err != nil {
+			if err := x.create(); err != nil {
 				return err
 			}
 			made[i] = &x.made
@@ -117,7 +117,7 @@ func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *CreateRun) *createR
 	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: CreateRunResult{Run: n.Run}}
 }
 
-func (x *createRunTx) make() error {
+func (x *createRunTx) create() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
@@ -151,14 +151,14 @@ func (x *createRunTx) replay() (bool, error) {
 	if err != nil || earlier == "" {
 		return false, err
 	}
-	return true, x.found(earlier)
+	return true, x.loadEarlier(earlier)
 }
 
 func (x *createRunTx) key() IdempotencyKey {
 	return IdempotencyKey{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
 }
 
-func (x *createRunTx) found(id string) error {
+func (x *createRunTx) loadEarlier(id string) error {
 	row, err := findRun(x.Tx, tables.ScopeFor(x.principal), "", id)
 	x.made = CreateRunResult{Run: row.Run, Replayed: true}
 	return err
@@ -361,7 +361,7 @@ func (x *createRunTx) completed() *mapping.Run {
 func (x *createRunTx) logFirst() (err error) {
 	batch := eventBatch{thread: x.thread.key, run: x.run, runID: x.made.Run.ID}
 	if x.claimed {
-		batch.events = x.first()
+		batch.events = x.firstEvents()
 	}
 	var from threadHead
 	if x.fresh {
@@ -378,12 +378,12 @@ func (x *createRunTx) logFirst() (err error) {
 	if head, _ := batch.newest(); head != "" {
 		x.thread.Head = head
 	}
-	return x.occupy()
+	return x.markBusy()
 }
 
-// first returns the run's first events. If the run starts from an empty state, the root of the thread's history
+// firstEvents returns the run's first events. If the run starts from an empty state, the root of the thread's history
 // precedes the input.
-func (x *createRunTx) first() []mapping.Event {
+func (x *createRunTx) firstEvents() []mapping.Event {
 	list := x.n.Events
 	if x.made.Run.Base != "" || x.n.Root == nil {
 		return list
@@ -392,8 +392,8 @@ func (x *createRunTx) first() []mapping.Event {
 	return slices.Concat(list[:from], []mapping.Event{*x.n.Root}, list[from:])
 }
 
-// occupy marks the thread busy. A thread created by this operation is already.
-func (x *createRunTx) occupy() error {
+// markBusy marks the thread busy. A thread created by this operation is already.
+func (x *createRunTx) markBusy() error {
 	if x.fresh {
 		return nil
 	}

@@ -17,13 +17,13 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 		b := openAt(t, fresh(t), store.Options{Keys: sealRing(t, false, 1)})
 		c := b.create(newThreadRun())
 		link := mapping.Link{Agent: "echo", TaskID: c.Run.ID, Remote: "remote"}
-		told := mapping.Head{Link: &link, Told: []mapping.ItemName{{Namespace: []string{"n"}, Key: "k"}}}
+		told := mapping.Head{Link: &link, Recalled: []mapping.ItemName{{Namespace: []string{"n"}, Key: "k"}}}
 		b.append(c, mapping.Event{Kind: mapping.KindLinked, Head: told})
 		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte(`"asked"`)}}))
 		_, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ID: rule.ArtifactID(c.Run.ThreadID, "a"), ThreadID: c.Run.ThreadID, Path: "a"}, strings.NewReader("given"), 0, false)
 		b.ok(err)
 
-		items, err := b.Events.Told(b.ctx, c.Run.ThreadID, 10)
+		items, err := b.Events.Recalled(b.ctx, c.Run.ThreadID, 10)
 		if err != nil || len(items) != 1 || len(items[0].Items) != 1 || items[0].Items[0].Key != "k" {
 			t.Errorf("items %+v, %v", items, err)
 		}

@@ -96,7 +96,7 @@ func (s *Sender) post(ctx context.Context, d store.Delivery) verdict {
 	return judge(res.StatusCode())
 }
 
-var errSlow = fmt.Errorf("no answer within %s", attemptTimeout)
+var errSlow = fmt.Errorf("did not answer within %s", attemptTimeout)
 
 func judge(status int) verdict {
 	switch {

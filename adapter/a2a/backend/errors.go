@@ -60,13 +60,13 @@ func (b *backend) failure(err error) *mapping.Error {
 		}
 		e = b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached: %s.", why)
 	case f.Slow:
-		e = b.fail(mapping.CodeUpstreamUnreachable, "gave no answer in time.")
+		e = b.fail(mapping.CodeUpstreamUnreachable, "did not answer in time. Check whether it is busy.")
 	case f.Kind == upstream.Refused:
 		e = b.fail(mapping.CodeUpstreamError, "answered %d%s", f.Status, b.to.Refusal(f.Status, f.Header, f.Body))
 	case errors.Is(err, upstream.ErrTooLong):
 		e = b.fail(mapping.CodeBadUpstream, "answered with more than limits.event (%d bytes).", b.up.Limits.Event)
 	default:
-		e = b.fail(mapping.CodeBadUpstream, "gave an answer that cannot be read.")
+		e = b.fail(mapping.CodeBadUpstream, "sent a response that cannot be read.")
 	}
 	e.Err = f.Err
 	return e

@@ -24,6 +24,17 @@ type call struct {
 	read    func(into any) error // decodes the parameters
 }
 
+// params decodes the parameters. tenant is a member of into. It is refused, since the cards here never name one.
+func (c *call) params(into any, tenant *string) error {
+	if err := c.read(into); err != nil {
+		return err
+	}
+	if *tenant != "" {
+		return invalidParams("tenant", "must be absent: the agent's card names none")
+	}
+	return nil
+}
+
 // ref returns the reference to a task of the call's agent.
 func (c *call) ref(task string) adapter.TaskRef {
 	return adapter.TaskRef{Agent: c.agent.Graph, ID: task, Flavour: flavourOf(c.version)}
@@ -48,7 +59,7 @@ func (s *server) serveRPC(w http.ResponseWriter, r *http.Request) error {
 	request, err := s.reader.Call(raw)
 	c.id = request.ID
 	if err == nil {
-		c.method, c.version, err = wire.Negotiate(request.Method, header, s.face.A2A.Legacy)
+		c.method, c.version, err = wire.Negotiate(request.Method, header, s.cfg.Legacy)
 	}
 	if err == nil {
 		c.read = func(into any) error { return s.reader.Params(c.version, request, into) }
@@ -75,7 +86,7 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
 	if c.agent, err = s.findAgent(r); err != nil {
 		return err
 	}
-	if err := wire.NegotiateHTTP(wire.V1, versionOf(r), s.face.A2A.Legacy); err != nil {
+	if err := wire.NegotiateHTTP(wire.V1, versionOf(r), s.cfg.Legacy); err != nil {
 		return err
 	}
 	// The template has matched the decoded path, in which a colon of an id looks like that of an action.

@@ -80,8 +80,8 @@ func (s *server) nameOf(id string) string {
 // profile describes an agent in its card. name is that in its URL.
 func (s *server) profile(c *call, name string) wire.Profile {
 	p := wire.Profile{
-		Name: name, Description: "The agent " + name + ", served by apbridge.", URL: s.baseURL(c) + root + name, Legacy: s.face.A2A.Legacy,
-		InputModes: s.face.A2A.InputModes, OutputModes: s.face.A2A.OutputModes,
+		Name: name, Description: "The agent " + name + ", served by apbridge.", URL: s.baseURL(c) + root + name, Legacy: s.cfg.Legacy,
+		InputModes: s.cfg.InputModes, OutputModes: s.cfg.OutputModes,
 		Capabilities: wire.AgentCapabilities{
 			Streaming: true, PushNotifications: true, ExtendedAgentCard: true,
 			Extensions: []wire.AgentExtension{{URI: ResumeExtension, Description: "Streams continue after the frame that Last-Event-ID names."}},
@@ -118,10 +118,7 @@ func (s *server) secure(p *wire.Profile) {
 // extendedCard returns the card with the assistants of the agent that the caller may use (S 3.1.11).
 func (s *server) extendedCard(c *call) (any, error) {
 	var q wire.GetExtendedAgentCardRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
+	if err := c.params(&q, &q.Tenant); err != nil {
 		return nil, err
 	}
 	name := c.agent.Graph

@@ -14,11 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// The codes of the service that have a code of A2A.
-const (
-	codeTaskEnded    = "task_ended"
-	codeHookNotFound = "hook_not_found"
-)
+// codeTaskEnded is the code of the service for a task that has ended.
+const codeTaskEnded = "task_ended"
 
 // statusClientGone is the status in the access log if the client left before the response.
 const statusClientGone = 499
@@ -89,7 +86,7 @@ var classCodes = map[mapping.Class]wire.Code{
 
 // notFoundCodes are objects that A2A clients know as tasks.
 var notFoundCodes = map[string]bool{
-	mapping.CodeTaskNotFound: true, mapping.CodeRunNotFound: true, mapping.CodeThreadNotFound: true, codeHookNotFound: true,
+	mapping.CodeTaskNotFound: true, mapping.CodeRunNotFound: true, mapping.CodeThreadNotFound: true,
 }
 
 // toWire converts an error of the service.

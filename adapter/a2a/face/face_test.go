@@ -22,7 +22,7 @@ import (
 func TestEveryRouteHasAnEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
-	Mount(r, nil, adapter.Face{A2A: config.Default().A2A})
+	Mount(r, nil, adapter.Face{Section: config.Default().A2A})
 	err := r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, _ := route.GetPathTemplate()
 		methods, _ := route.GetMethods()
@@ -57,7 +57,6 @@ func TestErrors(t *testing.T) {
 	}{
 		{mapping.NotFound, mapping.CodeTaskNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeThreadNotFound, wire.CodeTaskNotFound, 404},
-		{mapping.NotFound, codeHookNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeAgentNotFound, wire.CodeInvalidParams, 404},
 		{mapping.Conflict, codeTaskEnded, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeNoPendingInterrupt, wire.CodeUnsupportedOperation, 400},

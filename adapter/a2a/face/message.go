@@ -178,7 +178,7 @@ func filePart(a rule.Attachment, limit int64) (wire.Part, bool) {
 
 // says reports whether a message of a state is an agent's answer: an ai message with content that the agent wrote.
 func says(message json.RawMessage) bool {
-	if rawjson.GetText(message, "type") != typeAI || rule.SaysFault(message) || rule.SaysOnlySkipped(message) {
+	if rawjson.GetText(message, "type") != typeAI || rule.IsFaultMessage(message) || rule.SaysOnlySkipped(message) {
 		return false
 	}
 	return rule.MessageText(message) != "" || len(rule.Attachments(message)) > 0

@@ -36,13 +36,7 @@ func configOf(taskID string, h *mapping.Hook) wire.TaskPushNotificationConfig {
 
 func (s *server) createPushConfig(c *call) (any, error) {
 	var q wire.TaskPushNotificationConfig
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	t, err := s.findTask(c, q.TaskID)
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +49,7 @@ func (s *server) createPushConfig(c *call) (any, error) {
 
 func (s *server) getPushConfig(c *call) (any, error) {
 	var q wire.GetTaskPushNotificationConfigRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	list, err := s.hooks(c, q.TaskID)
+	list, err := s.hooks(c, &q, &q.Tenant, &q.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +64,9 @@ func (s *server) getPushConfig(c *call) (any, error) {
 	}
 }
 
-// hooks returns the hooks of a task that are configurations of A2A.
-func (s *server) hooks(c *call, task string) ([]mapping.Hook, error) {
-	t, err := s.findTask(c, task)
+// hooks returns the configurations of the task that the parameters name. tenant and id are members of into.
+func (s *server) hooks(c *call, into any, tenant, id *string) ([]mapping.Hook, error) {
+	t, err := s.requestedTask(c, into, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +82,7 @@ func (s *server) hooks(c *call, task string) ([]mapping.Hook, error) {
 
 func (s *server) listPushConfigs(c *call) (any, error) {
 	var q wire.ListTaskPushNotificationConfigsRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	list, err := s.hooks(c, q.TaskID)
+	list, err := s.hooks(c, &q, &q.Tenant, &q.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +95,7 @@ func (s *server) listPushConfigs(c *call) (any, error) {
 
 func (s *server) deletePushConfig(c *call) (any, error) {
 	var q wire.DeleteTaskPushNotificationConfigRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	t, err := s.findTask(c, q.TaskID)
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.TaskID)
 	if err != nil {
 		return nil, err
 	}

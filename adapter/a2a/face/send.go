@@ -41,7 +41,7 @@ type sent struct {
 // send reads a message and starts the run for it, or finds the one that it has already started.
 func (s *server) send(c *call, modes []string) (*sent, error) {
 	var m sent
-	if err := c.read(&m.request); err != nil {
+	if err := c.params(&m.request, &m.request.Tenant); err != nil {
 		return nil, err
 	}
 	if err := s.check(&m.request); err != nil {
@@ -104,9 +104,6 @@ func (s *server) dropQuestions(c *call, n *adapter.RunRequest, r *mapping.Run) e
 
 // check refuses a message that is wrong whatever its task.
 func (s *server) check(q *wire.SendMessageRequest) error {
-	if err := noTenant(q.Tenant); err != nil {
-		return err
-	}
 	m := q.Message
 	if m.Role != wire.RoleUser {
 		return invalidParams("message.role", "must be %s", wire.RoleUser)
@@ -115,10 +112,10 @@ func (s *server) check(q *wire.SendMessageRequest) error {
 		return invalidParams("message.messageId", "must be a text of at most 255 bytes")
 	}
 	for i, p := range m.Parts {
-		if p.MediaType != "" && !fits(p.MediaType, s.face.A2A.InputModes) {
+		if p.MediaType != "" && !fits(p.MediaType, s.cfg.InputModes) {
 			return &wire.Error{
 				Code: wire.CodeContentTypeNotSupported, Message: fmt.Sprintf("message.parts[%d] has a media type that the agent does not take. Its card lists those that it takes.", i),
-				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.face.A2A.InputModes, ", ")},
+				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.cfg.InputModes, ", ")},
 			}
 		}
 		if p.Filename != "" && !mapping.IsText(p.Filename) {
@@ -315,13 +312,7 @@ func (s *server) taskNow(c *call, m *sent) (wire.Task, error) {
 	if m.fresh && m.run.Status.Active() {
 		return m.begun(), nil
 	}
-	t, err := s.findTask(c, m.task.ID)
-	if err != nil {
-		return wire.Task{}, err
-	}
-	task, err := s.fullTask(c, &t, m.historyLength())
-	m.outputModes().task(&task)
-	return task, err
+	return s.taskOf(c, m)
 }
 
 // begun returns a task that a message has just begun.
@@ -381,7 +372,7 @@ func (s *server) wait(c *call, m *sent) error {
 
 // awaitTask returns the task of a message when its run has ended, or when its agent waits for an authorization (S 3.2.2).
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
-	v := newView(m.task.ID, contextOf(&m.task), int64(s.face.A2A.MaxInline))
+	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
 	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
 	reading, stop := context.WithCancel(ctx)
 	defer stop()

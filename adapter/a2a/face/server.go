@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -17,6 +18,7 @@ import (
 type server struct {
 	svc      adapter.Service
 	face     adapter.Face
+	cfg      config.A2A
 	log      *zap.Logger
 	reader   *wire.Reader
 	waitBeat time.Duration // how long a blocking send may be silent before it sends a line break
@@ -61,6 +63,7 @@ var rights = map[wire.Method]string{
 // Mount adds the face's routes to r. They answer from svc.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	s := &server{svc: svc, face: face, log: face.Log, waitBeat: 15 * time.Second}
+	s.cfg, _ = face.Section.(config.A2A)
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
@@ -103,7 +106,7 @@ func PublicPaths() []string {
 func (s *server) served(serve func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := error(notServed)
-		if s.face.A2A.Enabled {
+		if s.cfg.Enabled {
 			err = serve(w, r)
 		}
 		if err != nil {

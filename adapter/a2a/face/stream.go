@@ -59,18 +59,12 @@ func (s *server) streamMessage(c *call) error {
 
 // subscribe serves the operation SubscribeToTask.
 func (s *server) subscribe(c *call) error {
-	var q wire.SubscribeToTaskRequest
-	if err := c.read(&q); err != nil {
-		return err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return err
-	}
 	after, resumes, err := positionOf(c.r.Header)
 	if err != nil {
 		return err
 	}
-	t, err := s.findTask(c, q.ID)
+	var q wire.SubscribeToTaskRequest
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.ID)
 	if err != nil {
 		return err
 	}
@@ -141,7 +135,7 @@ type stream struct {
 const startGrace = time.Second
 
 func (s *server) newStream(c *call, t *mapping.Task, after position, resumes bool) *stream {
-	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, modes: new(outputModes), view: newView(t.ID, contextOf(t), int64(s.face.A2A.MaxInline))}
+	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, modes: new(outputModes), view: newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))}
 	st.view.file = s.fileOf(c, t)
 	st.ctx, st.stop = context.WithCancel(c.r.Context())
 	st.out = sse.NewStream(c.w, s.face.Heartbeat, st.stop)

@@ -36,23 +36,18 @@ func contextOf(t *mapping.Task) string {
 	return t.ThreadID
 }
 
-// noTenant refuses the routing word of an interface, which the cards here never have.
-func noTenant(tenant string) error {
-	if tenant == "" {
-		return nil
+// requestedTask decodes the parameters of an operation on a task and returns that task. tenant and id are members of
+// into.
+func (s *server) requestedTask(c *call, into any, tenant, id *string) (mapping.Task, error) {
+	if err := c.params(into, tenant); err != nil {
+		return mapping.Task{}, err
 	}
-	return invalidParams("tenant", "must be absent: the agent's card names none")
+	return s.findTask(c, *id)
 }
 
 func (s *server) getTask(c *call) (any, error) {
 	var q wire.GetTaskRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	t, err := s.findTask(c, q.ID)
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +90,7 @@ func (s *server) runsOf(ctx context.Context, t *mapping.Task) ([]mapping.Run, er
 // read folds the events of a task up to now. It does not wait for more.
 func (s *server) read(ctx context.Context, t *mapping.Task) (reading, error) {
 	runs, err := s.runsOf(ctx, t)
-	v := reading{newView(t.ID, contextOf(t), int64(s.face.A2A.MaxInline)), runs}
+	v := reading{newView(t.ID, contextOf(t), int64(s.cfg.MaxInline)), runs}
 	if err != nil {
 		return v, err
 	}
@@ -198,7 +193,7 @@ func (s *server) fileArtifact(c *call, t *mapping.Task, a *mapping.Artifact, roo
 		p.MediaType = mediaBytes
 	}
 	out := wire.Artifact{ArtifactID: a.ID, Name: a.Path}
-	if a.Size > min(int64(s.face.A2A.MaxInline), room) {
+	if a.Size > min(int64(s.cfg.MaxInline), room) {
 		at := ""
 		if s.face.ArtifactPath != nil {
 			at = s.face.ArtifactPath(t.Agent, t.ID, a.ID)
@@ -244,10 +239,7 @@ const usualPage = 50
 
 func (s *server) listTasks(c *call) (any, error) {
 	var q wire.ListTasksRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
+	if err := c.params(&q, &q.Tenant); err != nil {
 		return nil, err
 	}
 	find := adapter.TaskQuery{Agent: c.agent.Graph, ThreadName: q.ContextID, Since: q.StatusTimestampAfter, Limit: usualPage}
@@ -330,13 +322,7 @@ func parsePage(token string) (mapping.TaskMark, error) {
 
 func (s *server) cancelTask(c *call) (any, error) {
 	var q wire.CancelTaskRequest
-	if err := c.read(&q); err != nil {
-		return nil, err
-	}
-	if err := noTenant(q.Tenant); err != nil {
-		return nil, err
-	}
-	t, err := s.findTask(c, q.ID)
+	t, err := s.requestedTask(c, &q, &q.Tenant, &q.ID)
 	if err != nil {
 		return nil, err
 	}

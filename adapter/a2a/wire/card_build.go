@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -33,7 +34,7 @@ type Profile struct {
 // support (S 8.3).
 func (p Profile) Card() AgentCard {
 	c := AgentCard{
-		Name: p.Name, Description: or(p.Description, p.Name), Version: or(p.Version, "1.0.0"), Capabilities: p.Capabilities,
+		Name: p.Name, Description: cmp.Or(p.Description, p.Name), Version: cmp.Or(p.Version, "1.0.0"), Capabilities: p.Capabilities,
 		DefaultInputModes: modes(p.InputModes), DefaultOutputModes: modes(p.OutputModes), Skills: p.Skills,
 		Provider: p.Provider, DocumentationURL: p.DocumentationURL, IconURL: p.IconURL,
 		SecuritySchemes: p.SecuritySchemes, SecurityRequirements: p.SecurityRequirements,
@@ -73,13 +74,6 @@ func CardDocument(c AgentCard) (body []byte, tag string, err error) {
 	}
 	sum := sha256.Sum256(body)
 	return body, `"` + hex.EncodeToString(sum[:16]) + `"`, nil
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func modes(list []string) []string {

@@ -22,7 +22,6 @@ type AgentCard struct {
 const (
 	BindingJSONRPC = "JSONRPC"
 	BindingHTTP    = "HTTP+JSON"
-	BindingGRPC    = "GRPC"
 )
 
 // AgentInterface is a URL at which an agent is reached (S 4.4.6). ProtocolVersion is as the agent wrote it, such as

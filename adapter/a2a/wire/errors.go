@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -134,15 +133,6 @@ func (e *Error) statusWord() string {
 		return "FAILED_PRECONDITION"
 	}
 	return "INTERNAL"
-}
-
-// ErrorOf returns the Error in the chain of err. Any other error becomes an internal one whose text stays in Err.
-func ErrorOf(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &Error{Code: CodeInternal, Message: "Something went wrong inside the agent.", Err: err}
 }
 
 type errorInfo struct {

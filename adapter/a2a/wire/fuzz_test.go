@@ -38,7 +38,7 @@ func FuzzRead(f *testing.F) {
 		for _, r := range readers {
 			value := reflect.New(typ).Interface()
 			if err := r.Read(v, raw, value); err != nil {
-				if e := wire.ErrorOf(err); e.Code != wire.CodeInvalidParams && e.Code != wire.CodeInvalidAgentResponse {
+				if e := errorOf(err); e.Code != wire.CodeInvalidParams && e.Code != wire.CodeInvalidAgentResponse {
 					t.Fatalf("%s: %v", raw, err)
 				}
 				continue
@@ -80,7 +80,7 @@ func FuzzCall(f *testing.F) {
 				t.Fatalf("%s, %v", written, e)
 			}
 		}
-		e := wire.ErrorOf(err)
+		e := errorOf(err)
 		answer := wire.AppendError(nil, call.ID, e)
 		if !rawjson.Valid(answer) || bytes.ContainsAny(answer, "\r\n") {
 			t.Fatalf("%q is answered with %q", raw, answer)
@@ -108,8 +108,8 @@ func FuzzAnswers(f *testing.F) {
 			if err == nil {
 				continue
 			}
-			e := *wire.ErrorOf(err)
-			back := wire.ErrorOf(second(lenient.Response(wire.AppendError(nil, nil, &e))))
+			e := *errorOf(err)
+			back := errorOf(second(lenient.Response(wire.AppendError(nil, nil, &e))))
 			if e.Reason() != "" {
 				if diff := cmp.Diff(&e, back, cmpopts.IgnoreFields(wire.Error{}, "Details", "Status", "Err"), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("%s (-want +got):\n%s", raw, diff)

@@ -151,7 +151,7 @@ func TestReadQueries(t *testing.T) {
 		var l wire.ListTasksRequest
 		err = strict.ReadQuery(wire.Target{Version: max(c.version, wire.V1)}, q, &l)
 		if c.field != "" {
-			if e := wire.ErrorOf(err); e.Code != wire.CodeInvalidParams || len(e.Violations) != 1 || e.Violations[0].Field != c.field {
+			if e := errorOf(err); e.Code != wire.CodeInvalidParams || len(e.Violations) != 1 || e.Violations[0].Field != c.field {
 				t.Errorf("%s: %v", c.query, err)
 			}
 		} else if err != nil || !c.want(&l) {

@@ -195,7 +195,7 @@ func TestRefusedRequests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			err := strict.Read(max(c.version, wire.V1), []byte(c.raw), newValue(t, c.typ))
-			e := wire.ErrorOf(err)
+			e := errorOf(err)
 			if e.Code != wire.CodeInvalidParams || len(e.Violations) != 1 || e.Violations[0].Field != c.field {
 				t.Errorf("error %v, violations %v", err, e.Violations)
 			}

@@ -51,7 +51,7 @@ func TestReadCalls(t *testing.T) {
 			if err == nil && call.Method != "GetTask" {
 				t.Errorf("the method is %q", call.Method)
 			}
-			answer := wire.AppendError(nil, call.ID, wire.ErrorOf(err))
+			answer := wire.AppendError(nil, call.ID, errorOf(err))
 			if !rawjson.Valid(answer) || string(rawjson.Get(answer, "id")) != c.id {
 				t.Errorf("answered by %s", answer)
 			}

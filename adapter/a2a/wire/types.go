@@ -27,9 +27,6 @@ func (s TaskState) Terminal() bool {
 	return s == StateCompleted || s == StateFailed || s == StateCanceled || s == StateRejected
 }
 
-// Interrupted reports whether a task in this state waits for its client.
-func (s TaskState) Interrupted() bool { return s == StateInputRequired || s == StateAuthRequired }
-
 // ClosesStream reports whether a stream ends after an event of this state: at a terminal state (S 3.1.2), and at
 // INPUT_REQUIRED as the official SDKs do. At AUTH_REQUIRED the agent may continue by itself (S 7.6.1).
 func (s TaskState) ClosesStream() bool { return s.Terminal() || s == StateInputRequired }

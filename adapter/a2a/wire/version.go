@@ -129,7 +129,7 @@ func Negotiate(name, header string, legacy bool) (Method, Version, error) {
 	if strings.Contains(name, "/") {
 		named = V03
 	}
-	if err := agree(named, header, legacy); err != nil {
+	if err := NegotiateHTTP(named, header, legacy); err != nil {
 		return "", named, err
 	}
 	m, ok := methodsByName[name]
@@ -141,11 +141,9 @@ func Negotiate(name, header string, legacy bool) (Method, Version, error) {
 
 // NegotiateHTTP checks the version header or query parameter of an HTTP+JSON request. v is Target.Version: the path
 // decides, as names do in Negotiate. An error is an *Error, to be written in version v.
-func NegotiateHTTP(v Version, header string, legacy bool) error { return agree(v, header, legacy) }
-
-func agree(named Version, header string, legacy bool) error {
+func NegotiateHTTP(v Version, header string, legacy bool) error {
 	said, known := ParseVersion(header)
-	if named == V1 {
+	if v == V1 {
 		if strings.TrimSpace(header) == "" || known && said == V1 {
 			return nil
 		}
@@ -158,8 +156,8 @@ func agree(named Version, header string, legacy bool) error {
 	}
 	problem := fmt.Sprintf("Version %q of the protocol is not supported.", shorten(header))
 	switch {
-	case known && said.String() != named.String():
-		problem = fmt.Sprintf("The request is of version %s, but its %s header is %q.", named, VersionHeader, shorten(header))
+	case known && said.String() != v.String():
+		problem = fmt.Sprintf("The request is of version %s, but its %s header is %q.", v, VersionHeader, shorten(header))
 	case known:
 		problem = "Version 0.3 of the protocol is not supported."
 	}

@@ -81,5 +81,5 @@ func codeOf(err error) wire.Code {
 	if err == nil {
 		return 0
 	}
-	return wire.ErrorOf(err).Code
+	return errorOf(err).Code
 }

@@ -128,6 +128,13 @@ func (p *Part) write(enc *jsontext.Encoder) error {
 
 // legacyMarshalers are what both shapes of 0.3 have in common.
 var legacyMarshalers = jsonv2.JoinMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
+		return jsonv2.MarshalEncode(enc, struct {
+			Message       *Message                  `json:"message"`
+			Configuration *SendMessageConfiguration `json:"configuration"`
+			Metadata      Object                    `json:"metadata,omitzero"`
+		}{s.Message, s.settings(), s.Metadata})
+	}),
 	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, a AuthenticationInfo) error {
 		return jsonv2.MarshalEncode(enc, struct {
 			Schemes     []string `json:"schemes"`
@@ -217,13 +224,6 @@ var marshalers03 = jsonv2.JoinMarshalers(
 			return jsonv2.MarshalEncode(enc, s.Task)
 		}
 		return jsonv2.MarshalEncode(enc, s.Message)
-	}),
-	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
-		return jsonv2.MarshalEncode(enc, struct {
-			Message       *Message                  `json:"message"`
-			Configuration *SendMessageConfiguration `json:"configuration"`
-			Metadata      Object                    `json:"metadata,omitzero"`
-		}{s.Message, s.settings(), s.Metadata})
 	}),
 	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
 		return jsonv2.MarshalEncode(enc, struct {
@@ -361,13 +361,6 @@ var marshalers03HTTP = jsonv2.JoinMarshalers(
 			statusUpdate
 			Final bool `json:"final,omitzero"`
 		}{statusUpdate(u), u.Status.State.ClosesStream()})
-	}),
-	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s SendMessageRequest) error {
-		return jsonv2.MarshalEncode(enc, struct {
-			Message       *Message                  `json:"message"`
-			Configuration *SendMessageConfiguration `json:"configuration"`
-			Metadata      Object                    `json:"metadata,omitzero"`
-		}{s.Message, s.settings(), s.Metadata})
 	}),
 	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c SendMessageConfiguration) error {
 		return jsonv2.MarshalEncode(enc, struct {

@@ -47,10 +47,10 @@ const (
 )
 
 // Dialect returns both sides of the toy. It omits Aliases, because nobody types another name. For the face it omits
-// Private, because its public paths are always public; Runs, because no path names a run; Store, because no path belongs
-// to the long-term store; Chooses, because most clients get the default agent; ArtifactPath, because it serves no files;
-// and Temporary, because it writes none. For the backend it omits Ends, because a toy's routes begin at the root of its
-// URL.
+// Section, because it has no settings; Private, because its public paths are always public; Runs, because no path names a
+// run; Store, because no path belongs to the long-term store; Chooses, because most clients get the default agent;
+// ArtifactPath, because it serves no files; and Temporary, because it writes none. For the backend it omits Ends, because
+// a toy's routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:        "toy",

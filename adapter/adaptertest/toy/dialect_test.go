@@ -55,7 +55,7 @@ func TestWholeDialect(t *testing.T) {
 			out = append(out, d.Type().Field(i).Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"Aliases", "Private", "Runs", "Store", "Chooses", "Temporary", "ArtifactPath", "Ends"}, out); diff != "" {
+	if diff := cmp.Diff([]string{"Aliases", "Section", "Private", "Runs", "Store", "Chooses", "Temporary", "ArtifactPath", "Ends"}, out); diff != "" {
 		t.Errorf("omitted (-documented +found):\n%s", diff)
 	}
 }

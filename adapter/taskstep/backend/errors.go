@@ -54,7 +54,7 @@ func (b *backend) unreachable(ctx context.Context, err error) error {
 	}
 	b.forget()
 	if f := upstream.Of(err); f != nil && f.Slow {
-		e := b.fail(mapping.CodeUpstreamUnreachable, "gave no answer to a GET within %s. Check whether it is busy, and whether this is its port.", b.readTimeout())
+		e := b.fail(mapping.CodeUpstreamUnreachable, "did not answer a GET within %s. Check whether it is busy and whether the port is right.", b.readTimeout())
 		e.Err = err
 		return e
 	}

@@ -110,8 +110,8 @@ func TestBrokenCreate(t *testing.T) {
 	for _, kind := range adaptertest.Kinds {
 		tells := kind != adaptertest.Bee && kind != adaptertest.Old // drop additional_input
 		for fault, able := range map[adaptertest.Fault]bool{
-			adaptertest.CreateDies:   tells,
-			adaptertest.CreateUnsaid: false,
+			adaptertest.CreateDies: tells,
+			adaptertest.CreateCut:  false,
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, fault), func(t *testing.T) {
 				t.Parallel()

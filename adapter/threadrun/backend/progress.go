@@ -26,9 +26,9 @@ type progress struct {
 type ending int
 
 const (
-	endUntold ending = iota
-	endTold          // the newest frames look like an end: no next tasks, or a question
-	endProven        // in addition, the newest root state has no further tasks and no frame followed it
+	endNotSeen ending = iota
+	endLikely         // the newest frames look like an end: no next tasks, or a question
+	endProven         // in addition, the newest root state has no further tasks and no frame followed it
 )
 
 // forget discards the progress of the previous upstream run. Debug frames may still name its last step.
@@ -41,33 +41,33 @@ func (p *progress) checkpoint(step, next int, byGraph bool) {
 	p.step, p.next = step, next
 	switch {
 	case next > 0:
-		p.ending = endUntold
+		p.ending = endNotSeen
 	case byGraph:
 		p.ending = endProven
 	default:
-		p.ending = endTold
+		p.ending = endLikely
 	}
 }
 
 // tellEnd records a frame that is sent at the end of a run.
-func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
+func (p *progress) tellEnd() { p.ending = max(p.ending, endLikely) }
 
 // fail records an error frame, which shows an end even if the newest state has next tasks.
-func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endTold }
+func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endLikely }
 
 // wentOn records a frame after an error frame, which means that the server retries the attempt.
 func (p *progress) wentOn() {
 	if p.failed != nil {
-		p.failed, p.ending = nil, endUntold
+		p.failed, p.ending = nil, endNotSeen
 	}
 }
 
 // goOn records a frame after the newest state.
-func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
+func (p *progress) goOn() { p.ending = min(p.ending, endLikely) }
 
 // cut reports whether the stream may be incomplete, although it closed properly.
 func (p *progress) cut() bool {
-	return p.ending == endUntold && p.frames > 0 && p.lastID != "" && !p.over
+	return p.ending == endNotSeen && p.frames > 0 && p.lastID != "" && !p.over
 }
 
 // resumable reports whether the stream can be reopened without logging frames twice. A server that does not number its

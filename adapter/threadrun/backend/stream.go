@@ -107,7 +107,7 @@ func (st *stream) handleFrame(w *endWaiter, f sse.Event) error {
 	if err := st.frames.frame(f); err != nil {
 		return err
 	}
-	ended := st.rejoined || st.frames.told.ending != endUntold // a reopened stream may never show the end
+	ended := st.rejoined || st.frames.told.ending != endNotSeen // a reopened stream may never show the end
 	w.noted(ended)
 	if st.frames.told.over {
 		w.leaveSoon()

@@ -76,7 +76,7 @@ func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	thread, ids := o.UUID("thread_id"), o.Texts("run_ids")
 	status := o.Enum("status", "pending", "running", "all")
 	if status == "" && (thread == "" || len(ids) == 0) {
-		o.Complain("run_ids", "and thread_id are needed, or a status")
+		o.Complain("run_ids", "and thread_id are required, or status")
 	}
 	if status != "" && len(ids) > 0 {
 		o.Complain("status", "cannot be combined with run_ids: send the ids of the runs or their status")

@@ -139,7 +139,7 @@ func badCronInputs() []badInput {
 	crons, thread := "/runs/crons", aThread+"/runs/crons"
 	return []badInput{
 		{"cron: empty", "POST", crons, ``, 422, "empty"},
-		{"cron: no schedule", "POST", crons, `{"assistant_id":"graph"}`, 422, "schedule is needed"},
+		{"cron: no schedule", "POST", crons, `{"assistant_id":"graph"}`, 422, "schedule is required"},
 		{"cron: schedule", "POST", crons, `{"schedule":5}`, 422, "schedule must be a string"},
 		{"cron: empty schedule", "POST", crons, `{"schedule":""}`, 422, "schedule must not be empty"},
 		{"cron: timezone", "POST", crons, `{"schedule":"@daily","timezone":1}`, 422, "timezone must be a string"},

@@ -88,7 +88,7 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.FlagSent("refresh_ttl")
 	if key == "" {
-		q.Complain("key", "is needed")
+		q.Complain("key", "is required")
 	}
 	if err := q.Err(); err != nil {
 		return err

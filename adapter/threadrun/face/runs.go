@@ -257,7 +257,7 @@ func (s *server) explainRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if why.Reason == adapter.ReasonQuestion { // in the terms of this face
-		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
+		why.Message = "It is waiting for an answer. Start a run with command.resume on its thread, or request the next step of its task."
 	}
 	return replyJSON(w, why)
 }

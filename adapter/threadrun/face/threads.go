@@ -365,7 +365,7 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	strategy := o.Enum("strategy", "delete", "keep_latest")
 	ids := o.Texts("thread_ids")
 	if o.Get("thread_ids") == nil {
-		o.Complain("thread_ids", "is needed")
+		o.Complain("thread_ids", "is required")
 	}
 	if most := s.face.Limits.MaxPruneThreads; most > 0 && len(ids) > most {
 		o.Complain("thread_ids", "contains %d threads, but limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)

@@ -50,7 +50,7 @@ func reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, 
 	}
 	switch {
 	case who.ID == "":
-		return nil, "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "owner is needed: the id of a key, or ISSUER:SUBJECT of a token.")
+		return nil, "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "owner is required: the id of a key, or ISSUER:SUBJECT of a token.")
 	case p.Limited() || p.Namespaces != nil || p.ReadOnly:
 		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
 			"%q can access only part of its tenant (agents, namespaces or scope), but an owner's data may be anywhere in it. Use credentials without these restrictions.", p.ID)

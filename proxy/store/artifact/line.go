@@ -152,7 +152,7 @@ func (l lineChange) hide(row artifactRow) error {
 	return l.Put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, row.key, otherLine)
 }
 
-// show makes a file visible again. It inserts a new row, since the order of a path's rows is its history (deeds).
+// show makes a file visible again. It inserts a new row, since the order of a path's rows is its history (changes).
 func (l lineChange) show(row artifactRow) error {
 	if err := l.Put(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
 		return err

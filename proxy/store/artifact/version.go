@@ -87,7 +87,7 @@ func undoFile(t *sqldb.Tx, list []version, run int64) error {
 // replay computes the state of a path's versions without a run, by the rules of giveWay.
 func replay(list []version, without int64) {
 	var now *version
-	for _, d := range deeds(list) {
+	for _, d := range changes(list) {
 		switch {
 		case d.run == without && d.put != nil:
 			d.put.gone = true
@@ -103,20 +103,20 @@ func replay(list []version, without int64) {
 	}
 }
 
-// deed is one change of a path: a version was written, or the existing one was removed (nil).
-type deed struct {
+// change is one change of a path: a version was written, or the existing one was removed (nil).
+type change struct {
 	run int64
 	put *version
 }
 
-// deeds reconstructs the changes from the versions. If a version was not hidden by the run that wrote the next one, it
+// changes reconstructs the changes from the versions. If a version was not hidden by the run that wrote the next one, it
 // was removed, and there was no file until then.
-func deeds(list []version) (done []deed) {
+func changes(list []version) (done []change) {
 	for i := range list {
 		v := &list[i]
-		done = append(done, deed{v.run, v})
+		done = append(done, change{v.run, v})
 		if !v.visible && (i+1 == len(list) || list[i+1].run != v.until) {
-			done = append(done, deed{v.until, nil})
+			done = append(done, change{v.until, nil})
 		}
 	}
 	return done

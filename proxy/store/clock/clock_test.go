@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// hands is a clock that can be set, with an independent elapsed time.
-type hands struct {
+// setClock is a clock that can be set, with an independent elapsed time.
+type setClock struct {
 	wall   time.Time
 	passed time.Duration
 }
 
-func (h *hands) pass(c *Clock, d time.Duration) {
+func (h *setClock) pass(c *Clock, d time.Duration) {
 	for d > 0 { // a process reads the clock at least every minute
 		step := min(d, time.Minute)
 		h.wall, h.passed, d = h.wall.Add(step), h.passed+step, d-step
@@ -23,7 +23,7 @@ func TestClockThatJumpsDeletesNothingEarly(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour
 	for _, patience := range []time.Duration{0, Patience} {
-		h := &hands{wall: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
+		h := &setClock{wall: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
 		c := New(func() time.Duration { return h.passed }, patience)
 		c.Hear(h.wall)
 		for _, s := range []struct {
@@ -61,7 +61,7 @@ func TestClockThatJumpsDeletesNothingEarly(t *testing.T) {
 func TestBrieflyWrongClockHasNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
-		h := &hands{wall: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
+		h := &setClock{wall: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
 		c := New(func() time.Duration { return h.passed }, Patience)
 		c.Hear(h.wall)
 		for range 3 {

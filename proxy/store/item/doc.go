@@ -51,7 +51,7 @@
 // vectors report a loss. That is the case if an item below the prefix was set aside, or if one of the tenant's items
 // has waited for a minute.
 //
-// The score is the cosine, raised by the matching words of the item (vectorindex.Fuse, Corpus.RankBeside). It depends
+// The score is the cosine, raised by the matching words of the item (vectorindex.Fuse, Corpus.RankForBlend). It depends
 // only on the item and the query, so pages of any size belong to one list, and a threshold for the cosine loses
 // nothing. Combining ranks was tried and found less than the cosine alone: an item with any word of a question came
 // before all items with only the same meaning.

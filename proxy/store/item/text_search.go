@@ -174,7 +174,7 @@ func (x *textSearch) rank() {
 	}
 	rank := x.corpus.Rank
 	if x.beside {
-		rank = x.corpus.RankBeside
+		rank = x.corpus.RankForBlend
 	}
 	for i, score := range rank(x.tokens, bags) {
 		x.found[i].score = score

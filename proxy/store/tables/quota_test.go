@@ -184,7 +184,7 @@ func TestQuotasOfUncountedRows(t *testing.T) {
 					add(10 + i)
 				}
 				held = true
-				if err := s.CountAnew(t.Context()); err != nil {
+				if err := s.RecountQuotas(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if got := add(20); got != "quota_"+limit {

@@ -275,7 +275,7 @@ func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 // Needed complains if a member was not sent.
 func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	if o.Get(name) == nil {
-		o.Complain(name, "is needed")
+		o.Complain(name, "is required")
 	}
 	return v
 }

@@ -49,7 +49,7 @@ type App struct {
 	listeners  *proxy.Listeners
 	recording  recording
 	dialer     *dialer
-	deeds      auditLog
+	auditLog   auditLog
 	limits     *limits
 	embeddings *embedding.Client // nil if store items have no vectors
 	store      *store.Store
@@ -114,7 +114,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	a.deeds = auditLog{a.dialects, journal}
+	a.auditLog = auditLog{a.dialects, journal}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
 		return nil, false, err
 	}
@@ -140,12 +140,12 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	a.dialer = &dialer{
 		dialects: a.dialects, log: a.log, hop: "apbridge;id=" + mapping.NewID(), calls: a.calls, tracer: a.tracing.ofCalls(), record: a.recording,
 	}
-	agents, err := a.dialer.all(a.cfg)
+	agents, err := a.dialer.dialAll(a.cfg, nil, nil)
 	if err != nil {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log,
-		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.deeds.background()))
+		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.auditLog.background()))
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
@@ -154,7 +154,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 
 // addChores registers the background work with the engine.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.auditLog.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
 		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
@@ -170,7 +170,7 @@ func (a *App) openServer(seals fileHashes) error {
 	a.inspector = inspector{
 		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
 	}
-	ways, err := a.through.all(a.cfg)
+	ways, err := a.through.create(a.cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *App) openServer(seals fileHashes) error {
 // routes adds the routes of a configuration, with the pass-through routes.
 func (a *App) routes(cfg *config.Config, ways routes) func(*mux.Router) {
 	return func(r *mux.Router) {
-		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
+		mount(r, a.dialects, a.service, func(d adapter.Dialect) adapter.Face { return a.face(d, cfg) })
 		a.through.mount(r, ways)
 		a.inspector.mount(r, cfg)
 	}
@@ -206,9 +206,9 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Ready:       a.store.Ping,
 		Drain:       a.engine.Shutdown,
 		Limits:      a.limits.limiter,
-		Audit:       a.deeds.log,
-		Does:        a.deeds.does,
-		RunIn:       a.deeds.runIn,
+		Audit:       a.auditLog.log,
+		Does:        a.auditLog.does,
+		RunIn:       a.auditLog.runIn,
 		Hop:         a.dialer.hop,
 		Metrics:     a.metrics,
 		Tracer:      a.tracing.tracer,
@@ -220,12 +220,16 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 	}
 }
 
-func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
+func (a *App) face(d adapter.Dialect, cfg *config.Config) adapter.Face {
+	var section any
+	if d.Section != nil {
+		section = d.Section(cfg)
+	}
 	return adapter.Face{
-		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents, A2A: cfg.A2A,
+		Log: a.log.Named(d.Name), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents, Section: section,
 		URL: a.urlOf, ArtifactPath: a.dialects.ArtifactPath, Auth: authentication(cfg.Auth),
 		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping, CallerLimits: a.limits.Limits,
-		Failed: func(code string) { a.metrics.Failed(dialect, code) }, Repeated: a.repeated,
+		Failed: func(code string) { a.metrics.Failed(d.Name, code) }, Repeated: a.repeated,
 	}
 }
 
@@ -318,7 +322,7 @@ func (a *App) Abandon() {
 
 // deliver sends webhooks until stop is called, after the bridge has drained, so that the last ends are also delivered.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.deeds.background()))
+	ctx, cancel := context.WithCancel(mapping.WithAuditRecord(context.Background(), a.auditLog.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -346,5 +350,5 @@ func (a *App) Close() error {
 		errs = append(errs, a.store.Close())
 	}
 	a.tracing.sendLast(0)
-	return errors.Join(append(errs, a.deeds.log.Close())...)
+	return errors.Join(append(errs, a.auditLog.log.Close())...)
 }

@@ -63,10 +63,10 @@ func verbOf(method string) mapping.Verb {
 
 // background returns a record whose operations, which belong to no request, are logged.
 func (d auditLog) background() *mapping.AuditRecord {
-	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, deed *mapping.AuditRecord, kind string, err error) {
+	return &mapping.AuditRecord{Background: true, Also: func(ctx context.Context, record *mapping.AuditRecord, kind string, err error) {
 		who := mapping.PrincipalOf(ctx)
 		e := audit.Entry{Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant}
-		proxy.Complete(&e, deed, kind, err)
+		proxy.Complete(&e, record, kind, err)
 		d.log.Write(e)
 	}}
 }

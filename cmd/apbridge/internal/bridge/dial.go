@@ -20,11 +20,6 @@ type dialer struct {
 	record   recording
 }
 
-// all creates every agent of a configuration.
-func (d *dialer) all(cfg *config.Config) (map[string]*engine.Agent, error) {
-	return d.anew(cfg, nil, func(string) bool { return false })
-}
-
 // staying returns a function that reports whether a configuration leaves an agent unchanged, in its keys and its files.
 func staying(cfg, before *config.Config, renewed func(name string) bool) func(name string) bool {
 	same := sameForAgents(cfg.Limits, before.Limits)
@@ -33,8 +28,8 @@ func staying(cfg, before *config.Config, renewed func(name string) bool) func(na
 	}
 }
 
-// anew creates the agents of a configuration, except for those that stay.
-func (d *dialer) anew(cfg *config.Config, before map[string]*engine.Agent, stays func(name string) bool) (map[string]*engine.Agent, error) {
+// dialAll creates the agents of a configuration. Those of before are kept if they stay.
+func (d *dialer) dialAll(cfg *config.Config, before map[string]*engine.Agent, stays func(name string) bool) (map[string]*engine.Agent, error) {
 	next := make(map[string]*engine.Agent, len(cfg.Agents))
 	for name := range cfg.Agents {
 		if agent := before[name]; agent != nil && stays(name) {

@@ -26,10 +26,10 @@ func Dialects() adapter.Dialects {
 }
 
 // mount adds the routes of every dialect, each on its own paths.
-func mount(r *mux.Router, dialects adapter.Dialects, svc adapter.Service, face func(dialect string) adapter.Face) {
+func mount(r *mux.Router, dialects adapter.Dialects, svc adapter.Service, face func(adapter.Dialect) adapter.Face) {
 	for _, d := range dialects {
 		if d.Mount != nil {
-			d.Mount(r.MatcherFunc(ownedBy(dialects, d.Name)).Subrouter(), svc, face(d.Name))
+			d.Mount(r.MatcherFunc(ownedBy(dialects, d.Name)).Subrouter(), svc, face(d))
 		}
 	}
 }

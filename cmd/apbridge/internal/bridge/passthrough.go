@@ -25,13 +25,8 @@ type passthroughs struct {
 // routes are the pass-through routes by agent name.
 type routes map[string]*passthrough.Proxy
 
-// all creates the routes of a configuration.
-func (t passthroughs) all(cfg *config.Config) (routes, error) {
-	return t.anew(cfg, nil, func(string) bool { return false })
-}
-
-// anew creates the routes of a configuration, except those to unchanged agents.
-func (t passthroughs) anew(cfg *config.Config, before routes, stays func(agent string) bool) (routes, error) {
+// create creates the routes of a configuration. Those of before are kept for agents that stay.
+func (t passthroughs) create(cfg *config.Config, before routes, stays func(agent string) bool) (routes, error) {
 	next := routes{}
 	for name, c := range cfg.Agents {
 		if !c.Passthrough {
@@ -55,12 +50,7 @@ func (t passthroughs) way(name string, cfg *config.Config) (*passthrough.Proxy, 
 	if err != nil {
 		return nil, err
 	}
-	way, err := passthrough.New(up, t.dialects.Ends(), t.refuse)
-	if err != nil {
-		return nil, err
-	}
-	way.CountStreams(adapter.OpenStream)
-	return way, nil
+	return passthrough.New(up, t.dialects.Ends(), t.refuse)
 }
 
 // replaced retires the routes that next lacks or replaces.

@@ -69,11 +69,11 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 // which may refer to them.
 func (r *reloader) use(cfg *config.Config, next fileHashes) error {
 	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })
-	agents, err := r.dialer.anew(cfg, r.engine.Agents(), stays)
+	agents, err := r.dialer.dialAll(cfg, r.engine.Agents(), stays)
 	if err != nil {
 		return err
 	}
-	ways, err := r.through.anew(cfg, r.ways, stays)
+	ways, err := r.through.create(cfg, r.ways, stays)
 	if err != nil {
 		return err
 	}

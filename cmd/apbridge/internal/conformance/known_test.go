@@ -21,7 +21,7 @@ func TestKnownServers(t *testing.T) {
 		{"this bridge in front of a graph", rig.InFront(t, rig.Chats()).URL, ""},
 	}
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.JS, adaptertest.Python, adaptertest.Forge} {
-		known = append(known, knownServer{"the tests' step agent in the manner of " + string(kind), adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL, ""})
+		known = append(known, knownServer{"the tests' step agent (" + string(kind) + ")", adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL, ""})
 	}
 	documented(t, known)
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,15 +86,7 @@ func checkItemPath(text string) error {
 
 // Path returns the configuration file named by the flags or the environment, or "".
 func (f *ConfigFlags) Path(environ []string) string {
-	if f.File != "" {
-		return f.File
-	}
-	for _, e := range environ {
-		if file, ok := strings.CutPrefix(e, "APBRIDGE_CONFIG="); ok {
-			return file
-		}
-	}
-	return ""
+	return cmp.Or(f.File, Variable(environ, "APBRIDGE_CONFIG"))
 }
 
 func (f *ConfigFlags) settings() ([]config.Setting, error) {

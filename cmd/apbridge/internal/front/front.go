@@ -107,7 +107,7 @@ func (f *front) standing(r *http.Request) standing {
 	c := f.Caller(r.Context())
 	s := standing{URL: c.URL, Keys: f.Config().Auth.Said()}
 	if c.Fault != nil {
-		s.Notice = cmp.Or(sentence(c.Fault), "The key is invalid.")
+		s.Notice = cmp.Or(mapping.Classify(c.Fault).Message, "The key is invalid.")
 	}
 	return s
 }

@@ -148,7 +148,7 @@ func (r route) example(a adapter.SnippetParams, base string) string {
 
 // inDoubleQuotes quotes a URL for the shell, with its {names} as variables.
 func inDoubleQuotes(url string) string {
-	if plainWord(url) {
+	if adapter.InShell(url) == url {
 		return url
 	}
 	return `"` + strings.NewReplacer("{", "$", "}", "").Replace(url) + `"`

@@ -50,6 +50,3 @@ func (f *front) said(field func(adapter.Dialect) string) (list []string) {
 	}
 	return list
 }
-
-// plainWord reports whether a word needs no quotes in a shell.
-func plainWord(text string) bool { return adapter.InShell(text) == text }

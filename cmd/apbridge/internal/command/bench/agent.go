@@ -43,15 +43,17 @@ func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCa
 	}
 	err = child.await(ctx, f.startTimeout, cfg.Agents["agent"].URL, func(ctx context.Context) error { return doctor.Examine(ctx, "agent", cfg).Err })
 	if err != nil {
-		return nil, errors.Join(err, child.stop())
+		child.stop()
+		return nil, err
 	}
 	t, err := bridgeBefore(ctx, p, cfg, "agent", call.keep, client)
 	if err != nil {
-		return nil, errors.Join(err, child.stop())
+		child.stop()
+		return nil, err
 	}
 	closeBridge := t.close
 	t.name, t.gone = console.WithoutSecrets(command), child.gone
-	t.close = func() error { return errors.Join(closeBridge(), child.stop()) }
+	t.close = func() error { defer child.stop(); return closeBridge() }
 	return t, nil
 }
 
@@ -182,7 +184,7 @@ func (c *child) gone() error {
 }
 
 // stop ends the agent and its descendants.
-func (c *child) stop() error {
+func (c *child) stop() {
 	process.Interrupt(c.cmd)
 	select {
 	case <-c.ended:
@@ -191,7 +193,6 @@ func (c *child) stop() error {
 	process.Kill(c.cmd)
 	c.free()
 	<-c.ended
-	return nil
 }
 
 // lastBytes keeps the last bytes written to it. It is safe for concurrent use.

@@ -34,7 +34,7 @@ func Command(process *console.Process) *cobra.Command {
 		Use:   "bench URL | --agent NAME[=URL] | -- COMMAND",
 		Short: "Benchmark an agent with challenges in agbenchmark's format",
 		Long: `bench gives an agent challenges and judges the files that it produces. It calls the agent like
-agbenchmark, over Agent Protocol v1. The agent is a URL, --agent (either protocol,
+agbenchmark, over Agent Protocol v1. The agent is a URL, --agent (any protocol,
 through a temporary bridge), or a COMMAND, which gets a free port as PORT and {port}.
 Challenges of type python and pytest run the agent's code here, without a sandbox.
 $BENCHMARK_KEY is sent to the agent, $GRADER_KEY to the model at --grader-url.

@@ -30,7 +30,7 @@ func Command(process *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the bridge with two example agents and a conversation in each direction",
-		Long: `demo starts an example agent of each protocol and the bridge in front of both, and
+		Long: `demo starts a task/step agent, a thread/run agent and the bridge in front of both, and
 prints a conversation in each direction, and commands to try. It then serves until
 Ctrl-C or SIGTERM. It needs nothing else and leaves nothing behind.`,
 		Args: cobra.NoArgs,

@@ -80,7 +80,7 @@ func (r *remote) printRuns(list []found) error {
 	}
 	rows, now, n := [][]string{}, time.Now(), shortened(ids)
 	for _, run := range list {
-		rows = append(rows, []string{short(run.ID, n), run.state, age(run.Created, now), run.Agent, requestIn(run), reasonIn(run)})
+		rows = append(rows, []string{short(run.ID, n), run.state, age(run.Created, now), run.Agent, cut(rule.RequestText(run.Kwargs), requestMost), reasonIn(run)})
 	}
 	return table(r.p.Out, "RUN STATE AGE AGENT REQUEST REASON", rows)
 }
@@ -90,11 +90,6 @@ const (
 	requestMost = 32
 	reasonMost  = 40
 )
-
-// requestIn returns a run's request for a table.
-func requestIn(run found) string {
-	return cut(rule.RequestText(run.Kwargs), requestMost)
-}
 
 // reasonIn returns the reason why a run failed or is waiting, for a table.
 func reasonIn(run found) string {

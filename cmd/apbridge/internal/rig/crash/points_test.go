@@ -24,12 +24,12 @@ var elsewhere = map[string]map[string]string{
 		"store.Claims.RequestStop": "no other process has the run", "store.Tasks.TakeBack": leaves,
 		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
 		"store.States.FreeLeft": unfreed, "item.Chores.Sweep": minutely,
-		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "store.Rates.Take": "PostgreSQL only", "store.Store.CountAnew": bounded,
+		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "store.Rates.Take": "PostgreSQL only", "store.Store.RecountQuotas": bounded,
 	},
 	"postgres": {
 		"sqldb.sqlite.bulk": "SQLite only", "sqldb.sqlite.recoverOrphans": "SQLite only", "sqldb.sqlite.renewLease": "SQLite only", "store.Claims.RequestStop": "no other process has the run",
 		"store.Tasks.TakeBack": leaves, "store.Events.Logged": unknown, "store.States.FreeLeft": unfreed,
-		"item.Chores.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.CountAnew": bounded,
+		"item.Chores.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.RecountQuotas": bounded,
 	},
 }
 

@@ -23,7 +23,7 @@ func TestRemovalReachesOnesTenantAlone(t *testing.T) {
 	}
 	p.as(keyOfOwn, "DELETE", "/data?owner=alice", "").Want(t, 403, "owner_out_of_reach")
 	p.as(keyOfOps, "DELETE", "/data?owner=alice&tenant=", "").Want(t, 403, "owner_out_of_reach")
-	p.as(keyOfOps, "DELETE", "/data", "").Want(t, 422, "owner is needed")
+	p.as(keyOfOps, "DELETE", "/data", "").Want(t, 422, "owner is required")
 	p.remove(keyOfRoot, "owner=alice") // of the tenant without a name
 	p.as(keyOfAlice, "GET", at, "").Want(t, 200, mark)
 	p.remove(keyOfRoot, "owner=alice&tenant=acme&keep_file=true")

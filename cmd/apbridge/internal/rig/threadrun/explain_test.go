@@ -84,7 +84,7 @@ var waits = map[string]func(*testing.T) (explained, map[string]string){
 		run := b.Begin(b.Thread(), "")
 		rig.Eventually(t, "the question", func() bool { return b.Get(run).OK().At("status") == "interrupted" })
 		return explained{b, run}, map[string]string{"status": "interrupted", "question.interrupts.0.value.description": "Which?",
-			"message": "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."}
+			"message": "It is waiting for an answer. Start a run with command.resume on its thread, or request the next step of its task."}
 	},
 	"parked": func(t *testing.T) (explained, map[string]string) {
 		b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain), rig.Lockstep)
