@@ -227,6 +227,22 @@ func TestTokensAndTheWhole(t *testing.T) {
 	}
 }
 
+// TestTokensOfSeveralMessages checks that a message whose tokens are interrupted by those of another one is continued with
+// all of its text, since the artifact shows one message at a time.
+func TestTokensOfSeveralMessages(t *testing.T) {
+	t.Parallel()
+	s := tell(t, fold(t, ""))
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	s.token("a", "one ")
+	s.token("b", "two")
+	if got := s.token("a", "more"); strings.Contains(got[0], `"append"`) || !strings.Contains(got[0], "one more") {
+		t.Errorf("the continued message: %s", got)
+	}
+	if got := s.add(mapping.KindDelta, mapping.Head{Passing: true}, `[{"type":"AIMessageChunk","id":"c","content":"progress"},{}]`, nil); got != nil {
+		t.Errorf("a token that only reports progress: %s", got)
+	}
+}
+
 // TestRetriesBeginAgain checks that the tokens of an attempt that is retried are replaced.
 func TestRetriesBeginAgain(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,7 @@ func (o *observer) Fork() adapter.Observer {
 	other := *o.view
 	other.text = strings.Builder{}
 	other.text.WriteString(o.view.text.String())
+	other.parted = maps.Clone(o.view.parted)
 	other.answers = slices.Clone(o.view.answers)
 	return &observer{o.run, &other}
 }

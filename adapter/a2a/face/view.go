@@ -35,7 +35,8 @@ type view struct {
 	// The message that the artifact shows.
 	message string // its id
 	text    strings.Builder
-	whole   bool // it was sent as a whole
+	whole   bool              // it was sent as a whole
+	parted  map[string]string // texts of messages by id whose tokens were interrupted by those of others
 }
 
 // answer is a message with which a client answered a question. Agents with a state need not keep it there.
@@ -52,17 +53,24 @@ var states = map[mapping.TaskStatus]wire.TaskState{
 }
 
 func newView(taskID, contextID string, limit int64) *view {
-	return &view{taskID: taskID, contextID: contextID, limit: limit}
+	v := &view{taskID: taskID, contextID: contextID, limit: limit}
+	v.restart()
+	return v
 }
 
 // begin prepares the view for the events of a run.
 func (v *view) begin(r *mapping.Run) {
-	v.message, v.whole = "", false
-	v.text.Reset()
+	v.restart()
 	if !r.Status.Active() && !v.status.Timestamp.IsZero() && v.status.Timestamp.After(r.CreatedAt) {
 		return
 	}
 	v.status = wire.TaskStatus{State: wire.StateSubmitted, Timestamp: r.CreatedAt}
+}
+
+// restart forgets the message that the artifact shows.
+func (v *view) restart() {
+	v.message, v.whole, v.parted = "", false, map[string]string{}
+	v.text.Reset()
 }
 
 // base sets the state before the task.
@@ -118,8 +126,7 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 	var list []*wire.StreamResponse
 	switch e.Kind {
 	case mapping.KindStarted:
-		v.message, v.whole = "", false
-		v.text.Reset()
+		v.restart()
 		list = append(list, v.setStatus(wire.TaskStatus{State: wire.StateWorking, Timestamp: e.At}, nil))
 	case mapping.KindDelta:
 		list = v.token(e)
@@ -208,8 +215,12 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	}
 	more := id == v.message && v.text.Len() > 0
 	if !more {
+		if !v.whole {
+			v.parted[v.message] = v.text.String()
+		}
 		v.message, v.whole = id, false
 		v.text.Reset()
+		text = v.parted[id] + text
 	}
 	v.text.WriteString(text)
 	return []*wire.StreamResponse{v.artifact(wire.Parts{wire.TextPart(text)}, more, false)}

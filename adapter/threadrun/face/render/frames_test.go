@@ -161,15 +161,24 @@ func TestAStreamedStepIsNotRepeated(t *testing.T) {
 	whole := rule.StepUpdate("r", "task", 1, mapping.StepInfo{Output: json.RawMessage(`"hello"`), StreamedAs: "m"}, nil, mapping.ApprovalAuto)
 	events := []mapping.Event{rule.StepToken(&run, "m", "hel", false), rule.StepToken(&run, "m", "lo", false), whole}
 	fold, _ := state.NewFold(nil)
-	for mode, want := range map[string][]string{
-		"messages-tuple": {"messages hel", "messages lo", "messages "},
-		"messages":       {"messages/metadata", "messages/partial hel", "messages/partial hello", "messages/complete hello"},
+	fromStart := adapter.Cursor{K: -1, Start: true}
+	for _, x := range []struct {
+		mode   string
+		after  adapter.Cursor
+		events []mapping.Event
+		want   []string
+	}{
+		{"messages-tuple", fromStart, events, []string{"messages hel", "messages lo", "messages "}},
+		{"messages", fromStart, events, []string{"messages/metadata", "messages/partial hel", "messages/partial hello", "messages/complete hello"}},
+		{"messages-tuple", adapter.Cursor{Seq: 2, K: deltaTuple}, events[2:], []string{"messages "}},
+		{"messages-tuple", fromStart, events[2:], []string{"messages hello", "messages "}}, // retention has removed the tokens
+		{"messages", fromStart, events[2:], []string{"messages/metadata", "messages/complete hello"}},
 	} {
-		v := NewView(&run, ModesOf([]string{mode}), adapter.Cursor{K: -1})
+		v := NewView(&run, ModesOf([]string{x.mode}), x.after)
 		v.Exposes = mapping.ExposesHistory
 		var got []string
-		for i, ev := range events {
-			ev.Seq = int64(i + 1)
+		for i, ev := range x.events {
+			ev.Seq = int64(i + 3)
 			v.Frames(&state.Entry{Event: ev, Before: fold, After: fold}, func(frame []byte) {
 				name, rest, _ := strings.Cut(strings.TrimPrefix(string(frame), "event: "), "\ndata: ")
 				data, _, _ := strings.Cut(rest, "\n")
@@ -179,8 +188,8 @@ func TestAStreamedStepIsNotRepeated(t *testing.T) {
 				got = append(got, name)
 			})
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", mode, got, want)
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%s after %+v: %q, want %q", x.mode, x.after, got, x.want)
 		}
 	}
 }

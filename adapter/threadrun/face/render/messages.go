@@ -17,12 +17,30 @@ import (
 // delta handles a token.
 func (v *View) delta() {
 	v.inner.add(v.e)
+	if v.e.Head.Node != "" { // an opaque agent's
+		v.hear()
+	}
 	if v.partials != nil {
 		if id, first := v.partials.add(v.e); id != "" {
 			v.deltaPartials(id, first)
 		}
 	}
 	v.frame(deltaTuple, modeTuple, "messages", v.data)
+}
+
+// hear notes the message of a token.
+func (v *View) hear() {
+	if v.heard == nil {
+		v.heard = map[string]bool{}
+	}
+	chunk, _ := splitDelta(v.e.Data)
+	v.heard[messageID(chunk)] = true
+}
+
+// hasTokens reports whether the reader got the message of a step as tokens. It got none if it came later, or if retention
+// has removed them. A reader that returns is assumed to have them.
+func (v *View) hasTokens(m json.RawMessage) bool {
+	return v.e.Head.Streamed && (v.After.Seq > 0 || v.heard[messageID(m)])
 }
 
 func (v *View) deltaPartials(id string, first bool) {
@@ -94,7 +112,7 @@ func (v *View) updateMessages() {
 	if len(said) == 0 {
 		return
 	}
-	if !v.e.Head.Streamed {
+	if !v.hasTokens(said[0]) {
 		v.frame(updateMetadata, modeMessages, "messages/metadata", func() []byte {
 			var e rawjson.Writer
 			e.Open('{')
@@ -117,7 +135,7 @@ func (v *View) tuples(said []json.RawMessage) {
 	slot := updateTuple
 	for _, m := range said {
 		for i, chunk := range chunksOf(m) {
-			if i > 0 || !v.e.Head.Streamed {
+			if i > 0 || !v.hasTokens(m) {
 				v.frame(slot, modeTuple, "messages", func() []byte {
 					var e rawjson.Writer
 					e.Open('[').Raw(chunk, "null").Raw(v.stepMetadata(), "{}").Close(']')
