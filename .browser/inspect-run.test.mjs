@@ -297,6 +297,7 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
     for (const [n, [left]] of bars.entries()) assert.ok(n === 0 || left >= bars[n - 1][0], JSON.stringify(bars));
     await p.locator(".lane.step").nth(1).hover();
     assert.match(await p.locator("tr.lit").textContent(), /Bed 2/);
+    assert.match(await p.locator(".turn.lit").textContent(), /Bed 2/);
     await p.locator(".lane.call a").last().focus();
     assert.equal(await p.locator("tr.lit.call").count(), 1);
   });

@@ -14,6 +14,8 @@
 //   - A visible page holds one EventSource. Its only event says that the page's content has changed; the module then
 //     requests the change under the rights of that request. The server polls once a second, with one short query for
 //     each visible page. A notification about all threads would cost every run a message between processes.
+//   - The overview is the exception: its module requests the page as a document, as a visit does, and moves the numbers
+//     from it. Its numbers are those of the store (Service.RunActivity), so that all processes show the same.
 //   - A position in the list of runs (mapping.RunMark) is a run's id and time, so that a page can continue after that
 //     run was deleted.
 //   - A form asks first: a POST without sure=yes is answered by a confirmation page, and the audit log records a read.

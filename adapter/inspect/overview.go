@@ -87,10 +87,17 @@ func (p period) FailedShare() string {
 
 // Rate returns the runs per minute, for display.
 func (p period) Rate() string {
-	if p.PerMinute >= 10 {
-		return fmt.Sprintf("%.0f", p.PerMinute)
+	switch {
+	case p.Runs == 0:
+		return "0"
+	case p.PerMinute < 0.01:
+		return "under 0.01"
+	case p.PerMinute < 1:
+		return fmt.Sprintf("%.2f", p.PerMinute)
+	case p.PerMinute < 10:
+		return fmt.Sprintf("%.1f", p.PerMinute)
 	}
-	return fmt.Sprintf("%.2g", p.PerMinute)
+	return fmt.Sprintf("%.0f", p.PerMinute)
 }
 
 // Most returns the highest bar, and at least 1.

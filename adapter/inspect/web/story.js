@@ -27,10 +27,10 @@ function svg(name, attributes, ...children) {
 }
 
 /** The mark of a bar's tokens. Its area grows with their number. */
-function dot(b, total, most) {
+function dot(b, total, most, length) {
   if (!b.usage) return [];
   const { input_tokens: input, output_tokens: output } = b.usage;
-  return [svg("circle", { cx: `${share(Math.max(b.begin_seconds, b.end_seconds), total)}%`, cy: "7", r: String(2 + 3 * Math.sqrt((input + output) / most)) },
+  return [svg("circle", { cx: `${share(b.begin_seconds + length, total)}%`, cy: "7", r: String(Math.round(200 + 300 * Math.sqrt((input + output) / Math.max(1, most))) / 100) },
     svg("title", {}, `${input} tokens in, ${output} out`))];
 }
 
@@ -40,7 +40,7 @@ function lane(b, total, run, most) {
     element("span", { class: "name" }, at ? element("a", { href: at }, shown(b.name)) : shown(b.name),
       ...(b.usage ? [" ", element("small", { class: "quiet" }, `${b.usage.input_tokens} in, ${b.usage.output_tokens} out`)] : [])),
     svg("svg", { width: "100%", height: "14", "aria-hidden": "true", focusable: "false" },
-      svg("rect", { x: `${Math.min(share(b.begin_seconds, total), 100 - least)}%`, y: "2", height: "10", rx: "2", width: `${Math.max(share(length, total), least)}%` }), ...dot(b, total, most)),
+      svg("rect", { x: `${Math.min(share(b.begin_seconds, total), 100 - least)}%`, y: "2", height: "10", rx: "2", width: `${Math.max(share(length, total), least)}%` }), ...dot(b, total, most, length)),
     element("span", { class: "length" }, ...(b.failed ? [element("span", { class: "unseen" }, "failed ")] : []), seconds(length)));
 }
 

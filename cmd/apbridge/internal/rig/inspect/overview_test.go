@@ -295,6 +295,8 @@ default_agent: a
 	}
 	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
 	r.Do("GET", at, "", append(key("3"), asBrowser...)...).Want(t, 200, "No run has ended in the last day.")
+	r.Do("GET", "/inspect", "", append(key("3"), asBrowser...)...).Want(t, 200, "There are no runs yet.", `href="inspect/agents"`)
+	r.Do("GET", "/inspect?agent=a", "", append(key("3"), asBrowser...)...).Want(t, 200, "No run matches.")
 	if _, frames := r.Stream("GET", at+"/events", "", 1, key("0")...); frames[0].Event != "changed" {
 		t.Errorf("%v", frames)
 	}
