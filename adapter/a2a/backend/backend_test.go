@@ -38,9 +38,9 @@ func dial(t *testing.T, a http.Handler) adapter.Backend {
 }
 
 // dialAgent returns Dial for the server of an agent.
-func dialAgent(a *adaptertest.A2AAgent) func(adapter.Upstream) (adapter.Backend, error) {
+func dialAgent(a http.Handler) func(adapter.Upstream) (adapter.Backend, error) {
 	return func(up adapter.Upstream) (adapter.Backend, error) {
-		if a.LangGraph {
+		if agent, ok := a.(*adaptertest.A2AAgent); ok && agent.LangGraph {
 			up.Config.URL += adaptertest.LangGraphPath
 		}
 		return backend.Dial(up)
