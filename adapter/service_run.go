@@ -83,7 +83,10 @@ type RunRequest struct {
 	// If InputAnswers is set, the last human message of the input answers the thread's open question of any kind.
 	// Otherwise it only answers a question that an agent asks its user.
 	InputAnswers bool `json:"-"`
-	ByClock      bool `json:"-"` // created by a cron, so no client can answer
+	// OnlyAnswers is like InputAnswers, but the request is refused if there is no question to answer. An empty text is an
+	// answer, too.
+	OnlyAnswers bool `json:"-"`
+	ByClock     bool `json:"-"` // created by a cron, so no client can answer
 	// NewTask makes the input begin a new task even if the agent asks its user something on the thread.
 	NewTask bool `json:"-"`
 	Command *Command

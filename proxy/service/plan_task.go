@@ -189,6 +189,8 @@ func has(list []mapping.Interrupt, id string) bool {
 func (p *runPlan) resolveTask(ctx context.Context) error {
 	o := &p.out.Run.Options
 	switch {
+	case p.req.OnlyAnswers && !o.Resuming: // the question may have been answered since the face looked
+		return rule.NothingToResume(p.out.Run.ThreadID, p.thread.Interrupts)
 	case p.task != nil && o.Resuming:
 		return p.answerTask()
 	case p.task != nil:
@@ -275,13 +277,10 @@ func (p *runPlan) beginTask() {
 
 // messageAsAnswer turns an input into an answer if an opaque agent waits for one, since most chat pages have only one
 // input field. The text answers a question that the agent asks its user (agents.NAME.answer_by_message), or any open
-// question if the request has InputAnswers. A file without text is referred to by its name. Without input, the run
-// continues after a stop requested by the client, as in LangGraph.
+// question if the request has InputAnswers or OnlyAnswers. A file without text is referred to by its name. Without
+// input, the run continues after a stop requested by the client, as in LangGraph.
 func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	if !p.mayAnswer() {
-		if p.req.InputAnswers && p.named != nil { // another request was first: the input must not become a further message of the task
-			return rule.NothingToResume(p.out.Run.ThreadID, p.thread.Interrupts)
-		}
 		return nil
 	}
 	last, err := p.resumeTarget(ctx)
@@ -298,7 +297,8 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 		return nil
 	}
 	asked := len(open) == 1 && rule.IsAskUser(open[0]) && p.agent.Config.AnswerByMessage != "never"
-	if words := p.in.Words(); words != "" && (asked || p.req.InputAnswers) {
+	words := p.in.Words()
+	if p.req.OnlyAnswers || words != "" && (asked || p.req.InputAnswers) {
 		o.Resuming, o.ByMessage, o.Resume = true, true, rawjson.Quote(words)
 	}
 	return nil

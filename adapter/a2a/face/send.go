@@ -218,7 +218,7 @@ func (s *server) continueTask(c *call, m *sent, n *adapter.RunRequest) error {
 		n.Kwargs, err = rawjson.WithMember(n.Kwargs, "command", rawjson.Get(rule.RequestOfAnswer(message.Parts[0].Data), "command"))
 		return err
 	}
-	n.InputAnswers = true
+	n.OnlyAnswers = true
 	addInput(n, message)
 	return nil
 }

@@ -183,7 +183,7 @@ func TestTasksThatCannotStart(t *testing.T) {
 	for _, dialect := range []string{"taskstep", "threadrun", "a2a"} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			c := client{rig.InFrontOf(t, "http://"+rig.FreeAddress(t), func(a *config.Agent) { a.Dialect = dialect }), "agent"}
+			c := client{rig.InFrontOf(t, "http://127.0.0.1:9", func(a *config.Agent) { a.Dialect = dialect }), "agent"}
 			c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "TASK_STATE_FAILED", `"code":"upstream_unreachable"`)
 			frames := c.stream("SendStreamingMessage", message("m-2", "hi", ""), 0)
 			if got := c.at(frames[len(frames)-1], "statusUpdate.status.state"); got != "TASK_STATE_FAILED" {

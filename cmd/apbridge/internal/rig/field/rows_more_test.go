@@ -27,7 +27,7 @@ func (w *fixture) listed(without, with, member string, want ...string) row {
 		}
 		expected := fill(w.ids, strings.Join(want, " "))
 		if got := values(with); got != expected {
-
+			t.Errorf("the list has %s, want %s", got, expected)
 		}
 		if got := values(without); got == expected {
 			t.Errorf("without the field the result is the same: %s", got)
