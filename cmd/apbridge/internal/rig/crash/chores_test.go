@@ -196,8 +196,8 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playStops starts a run that hangs, cancels a later run, and starts a third one that rolls back the first. If the
-// outcome of the first is unknown, it has already ended.
+// playStops starts a run that hangs, cancels a queued run, and starts a third one that rolls back the first. The first
+// run has already ended if its outcome is unknown.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {

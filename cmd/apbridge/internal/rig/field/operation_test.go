@@ -164,8 +164,8 @@ func split(op string) (method, path string) {
 	return method, path
 }
 
-// TestEveryOperationIsServedOrRefused checks that every route of the face and every operation of the official document
-// has a row, and that every row is a route. No response is a server error.
+// TestEveryOperationIsServedOrRefused checks that the table has a row for every route and for every operation of the
+// official document, and no row for anything else. No response is a server error.
 func TestEveryOperationIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	for _, m := range rig.Routes(t) {

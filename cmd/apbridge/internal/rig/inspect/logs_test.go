@@ -46,8 +46,8 @@ func marking(agent http.Handler, fails bool) http.Handler {
 	})
 }
 
-// TestLogsContainNoCallsOfAgents checks that calls to agents are kept for the inspector, without credentials, and
-// appear in no access, debug or audit log. The logs name each action of a page with its key, but not its content.
+// TestLogsContainNoCallsOfAgents checks that the inspector keeps calls to agents, without credentials, and that
+// the access, debug and audit logs do not contain them. The logs name each action of a page with its key, but not its content.
 func TestLogsContainNoCallsOfAgents(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")

@@ -52,7 +52,7 @@ var conversations = []conversation{
 	{"webapp", []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate, br", "User-Agent", "Mozilla/5.0"}, askingAgents},
 }
 
-// TestReplayed sends recorded requests of clients that are not on npm, for agents of both kinds, and compares the
+// TestReplayed replays requests recorded from clients that npm lacks, for agents of both kinds, and compares the
 // responses with golden files.
 func TestReplayed(t *testing.T) {
 	t.Parallel()

@@ -93,8 +93,8 @@ type ask struct {
 	endless bool
 }
 
-// asks has the routes whose requests need more than the path. Names in braces are replaced by ids, and {mine} by an agent
-// that the caller may use.
+// asks holds the requests for routes that need a body or a query. A name in braces is replaced by an id, and {mine} by an
+// agent that the caller may use.
 var asks = map[string]ask{
 	"POST /runs":                      {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
 	"POST /runs/wait":                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},

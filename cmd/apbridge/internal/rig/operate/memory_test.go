@@ -150,7 +150,8 @@ agents:
 	}
 }
 
-// The task's client names the user in additional_input.configurable, for all runs of the task. Otherwise its key does.
+// TestMemoryIsThatOfTheTasksUser checks whose memory a task uses: that of the user in additional_input.configurable, or
+// else that of the key.
 func TestMemoryIsThatOfTheTasksUser(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ template, additional, key string }{

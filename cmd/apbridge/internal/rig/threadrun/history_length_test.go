@@ -25,9 +25,9 @@ func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	return thread
 }
 
-// heldOfAList is the maximum of live memory in bytes while a list of any length is read and written. On a busy machine
-// the garbage collector is late, so the limit includes some garbage.
-const heldOfAList = 32_000_000
+// maxListMemory limits live memory, in bytes, while a list of any length is read and written. On a busy machine the
+// garbage collector is late, so the limit includes some garbage.
+const maxListMemory = 32_000_000
 
 // readLong reads a response and returns its length.
 func readLong(b *rig.Bridge, method, path, body string) (length int64) {
@@ -74,9 +74,9 @@ func TestLongResponsesAreStreamed(t *testing.T) {
 		{"tasks", "GET", "/ap/v1/agent/tasks?page_size=1000", "", rows * size},
 	} {
 		var length int64
-		got := rig.MeasureUntil(func(c rig.Cost) bool { return c.Live <= heldOfAList }, func() { length = readLong(b, ask.method, ask.path, ask.body) })
+		got := rig.MeasureUntil(func(c rig.Cost) bool { return c.Live <= maxListMemory }, func() { length = readLong(b, ask.method, ask.path, ask.body) })
 		t.Logf("%s: %d bytes, %.0f live, %v", ask.name, length, got.Live, got.Took)
-		if length < ask.length || got.Live > heldOfAList {
+		if length < ask.length || got.Live > maxListMemory {
 			t.Errorf("%s: a response of %d bytes, %.0f bytes live while it is sent", ask.name, length, got.Live)
 		}
 	}
