@@ -13,7 +13,7 @@ type reader struct {
 	*Log
 	buffer *RunBuffer
 	seq    int64         // everything up to here was yielded or not requested
-	place  *cursor       // nil if it does not follow
+	cursor *cursor       // nil if it does not follow
 	seen   view          // the last view of the buffer; determines what to wait for next
 	fold   *state.Fold   // the state at seq; nil if not known
 	poll   time.Duration // until the next query of the store
@@ -39,8 +39,8 @@ func (r *reader) leave() {
 type yielder = func(*state.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
-	r.place = r.buffer.follow(r.seq)
-	defer r.buffer.unfollow(r.place)
+	r.cursor = r.buffer.follow(r.seq)
+	defer r.buffer.unfollow(r.cursor)
 	if err := r.join(ctx); err != nil {
 		yield(nil, err)
 		return
@@ -89,7 +89,7 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (ok bool) {
 func (r *reader) look(ctx context.Context, yield yielder) (ok bool) {
 	for {
 		from := r.seq
-		r.seen = r.buffer.after(from, r.place)
+		r.seen = r.buffer.after(from, r.cursor)
 		if !r.seen.gap {
 			return true
 		}
@@ -110,14 +110,14 @@ func (r *reader) give(e *state.Entry, yield yielder) bool {
 
 // pause calls pollOthers and waits.
 func (r *reader) pause(ctx context.Context) (done bool, err error) {
-	var rung <-chan struct{}
+	var signal <-chan struct{}
 	if r.pollOthers != nil {
-		if rung, err = r.pollOthers(); err != nil {
+		if signal, err = r.pollOthers(); err != nil {
 			return false, err
 		}
 		r.rest() // pollOthers may have yielded something
 	}
-	return r.wait(ctx, rung)
+	return r.wait(ctx, signal)
 }
 
 // noteLatency reports the delay of entries for which the reader had waited.
@@ -135,9 +135,9 @@ func (r *reader) rest() {
 	}
 }
 
-// wait returns when there may be more to read. done reports that there never will be any. rung, which may be nil, also
+// wait returns when there may be more to read. done reports that there never will be any. signal, which may be nil, also
 // ends the wait.
-func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err error) {
+func (r *reader) wait(ctx context.Context, signal <-chan struct{}) (done bool, err error) {
 	v := &r.seen
 	switch {
 	case v.gone:
@@ -146,10 +146,10 @@ func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err
 		return true, nil
 	case v.stalled != nil:
 		return false, v.stalled
-	case v.owned && rung == nil:
+	case v.owned && signal == nil:
 		err = attend(ctx, v.changed)
 	default:
-		err = r.watch(ctx, rung)
+		err = r.watch(ctx, signal)
 	}
 	r.wake()
 	return false, err
@@ -175,19 +175,19 @@ func attend(ctx context.Context, changed <-chan struct{}) error {
 
 // watch waits for a notification and also polls the store. If this process executes the run, its own entries are always
 // announced, so only other events of the thread are polled.
-func (r *reader) watch(ctx context.Context, rung <-chan struct{}) error {
+func (r *reader) watch(ctx context.Context, signal <-chan struct{}) error {
 	poll := r.poll
 	switch {
 	case r.seen.owned:
 		poll = r.threadPoll
-	case rung != nil:
+	case signal != nil:
 		poll = min(poll, r.threadPoll)
 	}
 	timer := time.NewTimer(poll)
 	defer timer.Stop()
 	select {
 	case <-r.seen.changed:
-	case <-rung:
+	case <-signal:
 	case <-timer.C:
 		r.poll = min(2*r.poll, pollMost)
 	case <-ctx.Done():

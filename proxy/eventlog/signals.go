@@ -15,9 +15,9 @@ type threadSignals struct {
 }
 
 type threadSignal struct {
-	rung   chan struct{}            // closed and replaced by every notification
-	beside map[string]chan struct{} // by run: closed and removed by a notification that is not only for it
-	users  int
+	ch       chan struct{}            // closed and replaced by every notification
+	ofOthers map[string]chan struct{} // by run: closed and removed by a notification that is not only for it
+	users    int
 }
 
 // enter returns a thread's signal. The caller must call leave.
@@ -29,7 +29,7 @@ func (b *threadSignals) enter(threadID string) *threadSignal {
 	}
 	one, ok := b.of[threadID]
 	if !ok {
-		one = &threadSignal{rung: make(chan struct{}), beside: map[string]chan struct{}{}}
+		one = &threadSignal{ch: make(chan struct{}), ofOthers: map[string]chan struct{}{}}
 		b.of[threadID] = one
 	}
 	one.users++
@@ -50,20 +50,20 @@ func (b *threadSignals) leave(threadID string) {
 func (b *threadSignals) next(one *threadSignal) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return one.rung
+	return one.ch
 }
 
-// beside returns a channel that is closed at the next notification that is not only about the run. Readers of the run
+// nextOfOthers returns a channel that is closed at the next notification that is not only about the run. Readers of the run
 // learn about published entries from its buffer.
-func (b *threadSignals) beside(one *threadSignal, runID string) <-chan struct{} {
+func (b *threadSignals) nextOfOthers(one *threadSignal, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rung, ok := one.beside[runID]
+	ch, ok := one.ofOthers[runID]
 	if !ok {
-		rung = make(chan struct{})
-		one.beside[runID] = rung
+		ch = make(chan struct{})
+		one.ofOthers[runID] = ch
 	}
-	return rung
+	return ch
 }
 
 // notify wakes the readers of a thread. runID is the run whose entries were published, or "" if something else
@@ -87,12 +87,12 @@ func (b *threadSignals) notifyAll() {
 
 // notify must be called with the lock of threadSignals held.
 func (one *threadSignal) notify(runID string) {
-	close(one.rung)
-	one.rung = make(chan struct{})
-	for id, rung := range one.beside {
+	close(one.ch)
+	one.ch = make(chan struct{})
+	for id, ch := range one.ofOthers {
 		if id != runID {
-			close(rung)
-			delete(one.beside, id)
+			close(ch)
+			delete(one.ofOthers, id)
 		}
 	}
 }

@@ -35,12 +35,12 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	w := l.Watch(threadID)
 	defer w.Leave()
 	for {
-		rung := w.Next()
+		ch := w.Next()
 		_, err := l.events.LastSeq(ctx, threadID)
 		if err == nil || mapping.Classify(err).Class != mapping.NotFound {
 			return err
 		}
-		if err := w.Wait(ctx, rung); err != nil {
+		if err := w.Wait(ctx, ch); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 		r := &threadReader{Log: l, thread: threadID, seq: after, signal: l.signals.enter(threadID), idle: idle}
 		defer l.signals.leave(threadID)
 		for {
-			rung := l.signals.next(r.signal)
+			ch := l.signals.next(r.signal)
 			more, err := r.advance(ctx, yield)
 			if r.left {
 				return
@@ -63,7 +63,7 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 				if idle != nil {
 					idle()
 				}
-				err = pause.Until(ctx, l.threadPoll, rung)
+				err = pause.Until(ctx, l.threadPoll, ch)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -145,21 +145,21 @@ func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) e
 // older than threadPoll (pollOf). It returns the channel that the next notification closes. It stops before an event of
 // the run itself, which is about to be published. Later events follow after that.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
-	rung := r.signals.beside(r.signal, runID)
-	if rung == r.heard && time.Since(r.looked) < r.threadPoll {
-		return rung, nil
+	ch := r.signals.nextOfOthers(r.signal, runID)
+	if ch == r.heard && time.Since(r.looked) < r.threadPoll {
+		return ch, nil
 	}
 	for !r.left {
 		evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 		if err != nil || len(evs) > 0 && evs[0].RunID == runID {
-			return rung, err
+			return ch, err
 		}
 		if len(evs) == 0 {
-			r.heard, r.looked = rung, time.Now()
-			return rung, nil
+			r.heard, r.looked = ch, time.Now()
+			return ch, nil
 		}
 		if err := r.between(ctx, evs[0], yield); err != nil {
-			return rung, err
+			return ch, err
 		}
 	}
 	return nil, errLeft

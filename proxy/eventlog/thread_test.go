@@ -20,7 +20,7 @@ func TestFollowersOfAThreadAreIdleAfterInterleavedEvents(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
 		b, thread := open(t, path), mapping.NewID()
-		first, second := b.beside(thread), b.beside(thread)
+		first, second := b.concurrent(thread), b.concurrent(thread)
 		defer first.end()
 		defer second.end()
 		ctx, stop := context.WithCancel(t.Context())
@@ -66,7 +66,7 @@ func TestFollowersOfAThreadQueryOnlyForOtherEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, path)
 		thread := mapping.NewID()
-		first := b.beside(thread)
+		first := b.concurrent(thread)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		got := make(chan error, 10)
@@ -107,7 +107,7 @@ func TestFollowersOfAQuietThreadDoNotQueryTheStore(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			synctest.Test(t, func(t *testing.T) {
 				b, thread := open(t, path), mapping.NewID()
-				run := b.beside(thread)
+				run := b.concurrent(thread)
 				if ends {
 					run.end()
 				} else {
@@ -151,7 +151,7 @@ func TestAwaitThread(t *testing.T) {
 			go func() { there <- b.AwaitThread(t.Context(), thread) }()
 			synctest.Wait()
 			made := time.Now()
-			defer b.beside(thread).end()
+			defer b.concurrent(thread).end()
 			if err := <-there; err != nil || time.Since(made) > 0 {
 				t.Fatalf("it was announced after %s: %v", time.Since(made), err)
 			}
@@ -185,8 +185,8 @@ func TestAwaitThreadRarelyPolls(t *testing.T) {
 	})
 }
 
-// beside returns an execution of a run that allows concurrent runs.
-func (b *bench) beside(thread string) *writer {
+// concurrent returns an execution of a run that allows concurrent runs.
+func (b *bench) concurrent(thread string) *writer {
 	b.t.Helper()
 	id, empty := mapping.NewID(), json.RawMessage(`{}`)
 	c, err := b.st.Runs.Create(context.Background(), &store.CreateRun{
