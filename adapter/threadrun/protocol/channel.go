@@ -87,7 +87,7 @@ func readFilter(p *params) (filter, error) {
 }
 
 // wants reports whether an event follows since and is in one of the channels and one of the namespaces.
-func (f *filter) wants(ev *event, at place) bool {
+func (f *filter) wants(ev *event, at position) bool {
 	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev)
 }
 

@@ -32,7 +32,7 @@ func TestNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.wants(&event{method: channelValues, namespace: tt.ns}, place{seq: 1}); got != tt.want {
+		if got := f.wants(&event{method: channelValues, namespace: tt.ns}, position{seq: 1}); got != tt.want {
 			t.Errorf("%s, %q: %v", tt.filter, tt.ns, got)
 		}
 	}
@@ -55,7 +55,7 @@ func TestChannels(t *testing.T) {
 		{"custom:a", event{method: channelCustom}, false},
 	} {
 		f := filter{channels: []string{tt.channel}}
-		if got := f.wants(&tt.ev, place{seq: 1}); got != tt.want {
+		if got := f.wants(&tt.ev, position{seq: 1}); got != tt.want {
 			t.Errorf("%s of %+v: %v", tt.channel, tt.ev, got)
 		}
 	}

@@ -47,10 +47,10 @@ func (p *checkpoints) noteAll(list []mapping.Checkpoint) {
 	}
 }
 
-// emitPoint emits the newest checkpoint. SDKs fork at its parent to replace a user's message or to regenerate an
+// emit emits the newest checkpoint. SDKs fork at its parent to replace a user's message or to regenerate an
 // answer. SDKs up to 1.11 treat it as the parent of every message in the values, and those from 1.15 on only of the new
 // messages. The beginning of the turn is emitted as the parent, because it works for both.
-func (p *checkpoints) emitPoint(cp *mapping.Checkpoint) {
+func (p *checkpoints) emit(cp *mapping.Checkpoint) {
 	step, turn := p.step, p.turn
 	p.send(channelCheckpoints, nil, func(w *writer) {
 		parent := cp.Parent

@@ -31,7 +31,7 @@ type command struct {
 	method  string
 	losses  []mapping.Loss
 	ignored http.Header // only body.IgnoredHeader
-	before  int64       // the result of through before the command
+	before  int64       // the result of newestNumber before the command
 }
 
 // operation executes a command and returns a function that writes its result.
@@ -141,7 +141,7 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 		mapping.SetAuditVerb(c.ctx, verb)
 		mapping.SetAuditKind(c.ctx, kinds[c.method])
 	}
-	if c.before, err = c.s.through(c.ctx, c.thread); err == nil {
+	if c.before, err = c.s.newestNumber(c.ctx, c.thread); err == nil {
 		result, err = c.carryOut(run)
 	}
 	spelling := usual
@@ -178,11 +178,11 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 	}
 }
 
-// through returns the number of the thread's newest event, or 0 for a thread that does not exist yet. After a command,
+// newestNumber returns the number of the thread's newest event, or 0 for a thread that does not exist yet. After a command,
 // clients treat questions up to this number as old.
-func (s *Server) through(ctx context.Context, thread string) (int64, error) {
+func (s *Server) newestNumber(ctx context.Context, thread string) (int64, error) {
 	last, err := s.lastEntry(ctx, thread)
-	return through(last), err
+	return lastNumber(last), err
 }
 
 // lastEntry returns the last entry of the thread's log, or 0 for a thread that does not exist yet.

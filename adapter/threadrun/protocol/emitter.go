@@ -4,8 +4,8 @@ import "github.com/apbridge/apbridge/mapping/state"
 
 // emitter emits and numbers the events of an entry. It is not safe for concurrent use.
 type emitter struct {
-	emit func(ev *event, at place)
-	at   place
+	emit func(ev *event, at position)
+	at   position
 }
 
 // send emits the next event of the entry.

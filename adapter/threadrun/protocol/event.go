@@ -33,8 +33,8 @@ const (
 	methodAnswered  = "input.answered"
 )
 
-// place is the position of an event in a thread's log: the k-th event of the entry seq.
-type place struct {
+// position is the position of an event in a thread's log: the k-th event of the entry seq.
+type position struct {
 	seq int64
 	k   int
 	at  time.Time
@@ -49,20 +49,20 @@ const (
 )
 
 // number returns the event's sequence number.
-func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
+func (p position) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
 
 // isPast reports whether a reader that has received everything up to since may lack the event.
-func (p place) isPast(since int64) bool {
+func (p position) isPast(since int64) bool {
 	return p.number() > since || p.k >= lastFrame && p.number() == since
 }
 
 // isBehind reports whether the event follows the other one.
-func (p place) isBehind(other place) bool {
+func (p position) isBehind(other position) bool {
 	return p.seq > other.seq || p.seq == other.seq && p.k > other.k
 }
 
-// through returns the highest sequence number of an entry.
-func through(seq int64) int64 {
+// lastNumber returns the highest sequence number of an entry.
+func lastNumber(seq int64) int64 {
 	if seq <= 0 {
 		return 0
 	}
@@ -70,7 +70,7 @@ func through(seq int64) int64 {
 }
 
 // id returns the event's id. SDKs read the run of a root lifecycle from it (@langchain/langgraph-sdk from 1.15).
-func (ev *event) id(at place) string {
+func (ev *event) id(at position) string {
 	if ev.run != "" {
 		return ofRun + ev.run + ":" + at.id()
 	}
@@ -80,10 +80,10 @@ func (ev *event) id(at place) string {
 // ofRun is the prefix of an id that names the event's run.
 const ofRun = "synth:"
 
-func (p place) id() string { return strconv.FormatInt(p.seq, 10) + "." + strconv.Itoa(p.k) }
+func (p position) id() string { return strconv.FormatInt(p.seq, 10) + "." + strconv.Itoa(p.k) }
 
 // encode writes an event (CDDL, Event).
-func (ev *event) encode(at place, spelling Spelling) []byte {
+func (ev *event) encode(at position, spelling Spelling) []byte {
 	w := &writer{spelling: spelling}
 	w.open().text("type", "event").text("event_id", ev.id(at)).int("seq", at.number()).text("method", ev.method)
 	w.object("params", func() {

@@ -12,7 +12,7 @@ import (
 // follow emits past and future events of a thread after since, until ctx ends or emit fails. It waits for a thread that
 // does not exist yet, because clients listen before they create it. idle, which may be nil, is called before each wait.
 // follow returns NotFound when the thread is deleted.
-func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
+func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at position) error) error {
 	if idle != nil {
 		idle()
 	}
@@ -26,18 +26,18 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 //
 // The events of an entry depend on earlier entries of its run. So emitSince starts with the runs that were active at
 // since and also emits some events before since.
-func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
+func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at position) error) error {
 	from, err := s.Service.ThreadReplayStart(ctx, thread, cursorOf(since))
 	if err != nil {
 		return err
 	}
 	var failed error
-	t := newTranslator(func(ev *event, at place) {
+	t := newTranslator(func(ev *event, at position) {
 		if failed == nil {
 			failed = emit(ev, at)
 		}
 	})
-	t.points.noteAll(from.Checkpoints)
+	t.checkpoints.noteAll(from.Checkpoints)
 	for e, err := range s.Service.ThreadEvents(ctx, thread, from.At, idle) {
 		if err == nil {
 			err = s.emitEntry(ctx, t, thread, e)
@@ -56,7 +56,7 @@ func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle
 func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, err error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	err = s.emitSince(reading, thread, f.since, stop, func(ev *event, at place) error {
+	err = s.emitSince(reading, thread, f.since, stop, func(ev *event, at position) error {
 		if f.wants(ev, at) {
 			n++
 		}
@@ -107,7 +107,7 @@ func (s *Server) treeOf(ctx context.Context, run *mapping.Run) (*tree, string, e
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	status := statusRunning
-	t := newTranslator(func(ev *event, _ place) {})
+	t := newTranslator(func(ev *event, _ position) {})
 	t.beginRun(run)
 	v := t.runs[run.ID]
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}

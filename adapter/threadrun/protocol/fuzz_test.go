@@ -18,7 +18,7 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		open, begun := map[string]int{}, map[string]bool{}
-		tr := newTranslator(func(ev *event, at place) {
+		tr := newTranslator(func(ev *event, at position) {
 			line := ev.encode(at, Camel)
 			if !rawjson.Valid(line) {
 				t.Fatalf("not JSON: %s", line)

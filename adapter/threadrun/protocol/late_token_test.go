@@ -62,7 +62,7 @@ func TestTheNumberOfUnfinishedMessagesIsLimited(t *testing.T) {
 		events = append(events, piece("m"+strconv.Itoa(i), "plan:t1", `"content":"a"`), mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{}`), Head: mapping.Head{Node: "plan"}})
 	}
 	w := newWorld().play(runOf(1, "graph"), append(events, succeeded())...)
-	v := newTranslator(func(*event, place) {})
+	v := newTranslator(func(*event, position) {})
 	run := runOf(1, "graph")
 	v.beginRun(&run)
 	most := 0

@@ -13,16 +13,16 @@ import (
 
 // runView is the state of a run that determines its events together with the current entry.
 type runView struct {
-	out      *emitter
-	points   *checkpoints
-	id       string
-	agent    string
-	answers  []string // ids of the questions that the run answers
-	began    bool
-	states   stateMode
-	asked    map[string]bool // questions that were emitted, by id
-	messages transcript
-	tree     tree
+	out         *emitter
+	checkpoints *checkpoints
+	id          string
+	agent       string
+	answers     []string // ids of the questions that the run answers
+	began       bool
+	states      stateMode
+	asked       map[string]bool // questions that were emitted, by id
+	messages    transcript
+	tree        tree
 }
 
 // stateMode is the way in which states of a thread/run agent are reported.
@@ -64,10 +64,10 @@ func answered(o *mapping.RunOptions) []string {
 	return ids
 }
 
-// point handles an entry with a checkpoint, and the state there.
-func (v *runView) point(e *state.Entry) {
+// noteCheckpoint handles an entry with a checkpoint, and the state there.
+func (v *runView) noteCheckpoint(e *state.Entry) {
 	if cp := e.Head.Checkpoint; cp != nil {
-		v.points.emitPoint(cp)
+		v.checkpoints.emit(cp)
 	}
 	v.out.values(e)
 	if v.states == untold {
@@ -95,7 +95,7 @@ func (v *runView) update(e *state.Entry) {
 	}
 	if e.Head.Reduce {
 		v.taskEnds(e)
-		v.point(e)
+		v.noteCheckpoint(e)
 	} else {
 		v.tree.complete(v.out, e.Head.NS, nodes)
 	}
@@ -169,7 +169,7 @@ func (v *runView) state(e *state.Entry) {
 			v.states = paired
 		}
 		if e.Head.Checkpoint.Source != sourceInput {
-			v.point(e)
+			v.noteCheckpoint(e)
 		}
 		return
 	}

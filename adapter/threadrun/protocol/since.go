@@ -17,7 +17,7 @@ func cursorOf(since int64) adapter.Cursor {
 	}
 	c := adapter.Cursor{Seq: since / framesPerEntry, K: int(since % framesPerEntry)}
 	if c.K == framesPerEntry-1 || c.Seq == 0 {
-		c.K = -1 // the whole entry, as in through; a number from an earlier version may precede the first event
+		c.K = -1 // the whole entry, as in lastNumber; a number from an earlier version may precede the first event
 	}
 	return c
 }
@@ -33,7 +33,7 @@ func eventNumber(id string) (number int64, ok bool) {
 	if err != nil || err2 != nil {
 		return 0, false
 	}
-	return place{seq: int64(n), k: int(nth)}.number(), true
+	return position{seq: int64(n), k: int(nth)}.number(), true
 }
 
 // eventNumber returns the number of the event whose id is the value of a member, or 0 if the member is absent.

@@ -262,9 +262,9 @@ func TestEventsThatShareANumberAreSentAgain(t *testing.T) {
 	f := filter{channels: channels, depth: -1}
 	ev := &event{method: channelValues}
 	for k, want := range map[int]bool{lastFrame - 1: false, lastFrame: true, lastFrame + 1: true, 2 * framesPerEntry: true} {
-		at := place{seq: 7, k: k}
-		f.since = place{seq: 7, k: lastFrame + 5}.number()
-		if f.wants(ev, at) != want || at.number() > through(7)-1 {
+		at := position{seq: 7, k: k}
+		f.since = position{seq: 7, k: lastFrame + 5}.number()
+		if f.wants(ev, at) != want || at.number() > lastNumber(7)-1 {
 			t.Errorf("event %d: sent again: %t; its number is %d", k, f.wants(ev, at), at.number())
 		}
 		if sub := (&subscription{got: at}); sub.behind() >= at.number() && want {
@@ -278,7 +278,7 @@ func TestEventsThatShareANumberAreSentAgain(t *testing.T) {
 func TestNumbersArePositions(t *testing.T) {
 	t.Parallel()
 	for since, want := range map[int64]adapter.Cursor{
-		0: {K: -1, Start: true}, place{seq: 3, k: 5}.number(): {Seq: 3, K: 5}, through(3): {Seq: 3, K: -1}, 5: {K: -1},
+		0: {K: -1, Start: true}, position{seq: 3, k: 5}.number(): {Seq: 3, K: 5}, lastNumber(3): {Seq: 3, K: -1}, 5: {K: -1},
 	} {
 		if got := cursorOf(since); got != want {
 			t.Errorf("%d: %+v, want %+v", since, got, want)
@@ -308,7 +308,7 @@ func TestAPositionThatCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
 	w.broken = errors.New("the disk is on fire")
-	if err := w.server().checkSince(t.Context(), uuid(1), through(1), through(1)); !errors.Is(err, w.broken) {
+	if err := w.server().checkSince(t.Context(), uuid(1), lastNumber(1), lastNumber(1)); !errors.Is(err, w.broken) {
 		t.Error(err)
 	}
 }

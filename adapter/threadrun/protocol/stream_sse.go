@@ -27,7 +27,7 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	defer adapter.MarkLongLived(ctx)()
 	out := sse.NewStream(w, s.Heartbeat, stop)
 	defer out.Close()
-	err = s.follow(ctx, thread, f.since, out.Idle, func(ev *event, at place) error {
+	err = s.follow(ctx, thread, f.since, out.Idle, func(ev *event, at position) error {
 		if !f.wants(ev, at) {
 			return nil
 		}
@@ -53,7 +53,7 @@ type staleEnds struct {
 	newest string
 }
 
-func (e *staleEnds) has(ctx context.Context, ev *event, at place) (bool, error) {
+func (e *staleEnds) has(ctx context.Context, ev *event, at position) (bool, error) {
 	if !ev.ends || at.seq > e.until {
 		return false, nil
 	}
@@ -91,9 +91,9 @@ func (s *Server) wanted(answer http.Header, r *http.Request, thread string, raw 
 	if f.since = max(f.since, last); err != nil || f.since == 0 {
 		return f, err
 	}
-	through, err := s.through(r.Context(), thread)
+	newest, err := s.newestNumber(r.Context(), thread)
 	if err != nil {
 		return f, err
 	}
-	return f, s.checkSince(r.Context(), thread, f.since, through)
+	return f, s.checkSince(r.Context(), thread, f.since, newest)
 }

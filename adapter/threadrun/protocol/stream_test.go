@@ -451,10 +451,10 @@ func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
 		begun string
 		more  string // sent repeatedly
 	}{
-		"a frame that is cut short":    {begun: "\x81\xfe\x10\x00\x00\x00\x00\x00{"},
-		"a fragment without the next":  {begun: "\x01\x81\x00\x00\x00\x00{"},
-		"pings in place of the others": {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x89\x80\x00\x00\x00\x00"},
-		"empty fragments":              {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x00\x80\x00\x00\x00\x00"},
+		"a frame that is cut short":       {begun: "\x81\xfe\x10\x00\x00\x00\x00\x00{"},
+		"a fragment without the next":     {begun: "\x01\x81\x00\x00\x00\x00{"},
+		"pings in position of the others": {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x89\x80\x00\x00\x00\x00"},
+		"empty fragments":                 {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x00\x80\x00\x00\x00\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -246,7 +246,7 @@ func (k *socket) failed(err error) *mapping.Error {
 // notices that itself.
 func (k *socket) send(ctx context.Context, since int64) {
 	var lost error
-	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
+	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at position) error {
 		if k.wants(ev, at) {
 			lost = k.write(ev.encode(at, k.spelling))
 		}
@@ -265,7 +265,7 @@ func (k *socket) send(ctx context.Context, since int64) {
 }
 
 // wants reports whether a subscription lacks an event, and advances all of them past it.
-func (k *socket) wants(ev *event, at place) (wanted bool) {
+func (k *socket) wants(ev *event, at position) (wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if ev.ends {

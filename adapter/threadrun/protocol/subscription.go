@@ -15,13 +15,13 @@ const mostSubscriptions = 32
 // subscription is a filter and the last event that the client has received.
 type subscription struct {
 	filter
-	got place
+	got position
 }
 
 // behind returns the number up to which the subscription is complete. It may lack some events that share the next
 // number.
 func (sub *subscription) behind() int64 {
-	return max(sub.since, place{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
+	return max(sub.since, position{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
 }
 
 // operation returns the operation of a command about the connection's subscriptions, or nil. It sets after to a
@@ -105,7 +105,7 @@ func (k *socket) present(c *command) (int64, error) {
 	first := from.At.Seq
 	questions, err := c.questions()
 	if err != nil || len(questions) == 0 {
-		return through(first), err
+		return lastNumber(first), err
 	}
 	runs, err := c.askers(questions)
 	if err != nil {
@@ -118,7 +118,7 @@ func (k *socket) present(c *command) (int64, error) {
 		}
 		first = min(first, began)
 	}
-	return through(first), nil
+	return lastNumber(first), nil
 }
 
 // passed returns the entry up to which ended runs are not replayed. A socket that has no subscriptions and has started

@@ -9,14 +9,14 @@ import (
 // the checkpoints of earlier runs. The k-th event of an entry is the same for every reader, regardless of filters. Not
 // safe for concurrent use.
 type translator struct {
-	out    *emitter
-	points *checkpoints
-	runs   map[string]*runView // of runs that have not ended
+	out         *emitter
+	checkpoints *checkpoints
+	runs        map[string]*runView // of runs that have not ended
 }
 
-func newTranslator(emit func(ev *event, at place)) *translator {
+func newTranslator(emit func(ev *event, at position)) *translator {
 	out := &emitter{emit: emit}
-	return &translator{out: out, points: newCheckpoints(out), runs: map[string]*runView{}}
+	return &translator{out: out, checkpoints: newCheckpoints(out), runs: map[string]*runView{}}
 }
 
 // knows reports whether the run is known.
@@ -25,16 +25,16 @@ func (t *translator) knows(runID string) bool { return runID == "" || t.runs[run
 // beginRun introduces a run before its first entry.
 func (t *translator) beginRun(run *mapping.Run) {
 	t.runs[run.ID] = &runView{
-		out: t.out, points: t.points, id: run.ID, agent: run.Agent, answers: answered(&run.Options),
+		out: t.out, checkpoints: t.checkpoints, id: run.ID, agent: run.Agent, answers: answered(&run.Options),
 		asked: map[string]bool{}, messages: newTranscript(), tree: newTree(run.Agent),
 	}
 }
 
 // entry emits the events of an entry. Its run must be known.
 func (t *translator) entry(e *state.Entry) {
-	t.out.at = place{seq: e.Seq, at: e.At}
+	t.out.at = position{seq: e.Seq, at: e.At}
 	if cp := e.Head.Checkpoint; cp != nil {
-		t.points.note(cp)
+		t.checkpoints.note(cp)
 	}
 	v := t.runs[e.RunID]
 	if v == nil {
@@ -47,7 +47,7 @@ func (t *translator) entry(e *state.Entry) {
 	case mapping.KindStarted:
 		v.started(e)
 	case mapping.KindInput:
-		v.point(e)
+		v.noteCheckpoint(e)
 	case mapping.KindDelta:
 		v.delta(e)
 	case mapping.KindUpdate:
@@ -69,7 +69,7 @@ func (t *translator) entry(e *state.Entry) {
 // changed handles an entry between runs, where a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
-		t.points.emitPoint(e.Head.Checkpoint)
+		t.checkpoints.emit(e.Head.Checkpoint)
 		t.out.values(e)
 	}
 }

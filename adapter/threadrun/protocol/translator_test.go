@@ -81,7 +81,7 @@ func told(t *testing.T, w *world, f filter, spelling Spelling) []byte {
 		}
 		begun = true
 	}
-	err := w.server().follow(ctx, uuid(1), f.since, idle, func(ev *event, at place) error {
+	err := w.server().follow(ctx, uuid(1), f.since, idle, func(ev *event, at position) error {
 		if !f.wants(ev, at) {
 			return nil
 		}
