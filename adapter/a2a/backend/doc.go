@@ -9,7 +9,7 @@
 // tasks for the message, and ends as outcome_unknown if no task has it.
 //
 // An artifact of the agent becomes one step when it is complete. Its step has an id made of the artifact's id and
-// content, by which logged steps are recognized after a restart. Until then its text is yielded as tokens (speech).
+// content, by which logged steps are recognized after a restart. Until then its text is yielded as tokens (tokenStream).
 //
 // In comments, "S n" is section n of the A2A specification 1.0.
 package backend

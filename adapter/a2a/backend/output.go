@@ -35,20 +35,20 @@ type output struct {
 	held      *step         // the newest complete step: the next event shows whether it is the last one
 	texts     bool          // an artifact of this run has text
 	over      *mapping.Outcome
-	speech    speech
-	reported  reported // the newest status that was yielded
-	resumed   bool     // the stream is not that of the message, so that the agent may repeat or omit pieces
+	tokens    tokenStream
+	reported  reported // the newest status that has been yielded
+	resumed   bool     // a later stream is read, in which the agent may repeat or omit pieces
 }
 
 // artifact is an artifact of the agent, as far as it was received.
 type artifact struct {
 	wire.Artifact
-	complete bool
-	gap      bool // pieces of it may be missing
-	doubtful bool // pieces of it may be missing or doubled: the task has the right ones at its end
+	complete   bool
+	gap        bool // pieces may be missing
+	unverified bool // pieces may be missing or repeated; the task has the correct ones at its end
 }
 
-// reported identifies a status of a working agent.
+// reported identifies a status that an agent reported while it works.
 type reported struct {
 	state         wire.TaskState
 	message, text string
@@ -57,14 +57,14 @@ type reported struct {
 // step is a step that was not yielded yet.
 type step struct {
 	id, name  string
-	source    string // of its text: see speech
-	streamed  string // the message that has its text
+	source    string // the source of its text; see tokenStream
+	streamed  string // id of the message whose tokens have its text
 	parts     wire.Parts
 	between   string // between texts: see textOf
 	interrupt []mapping.Interrupt
 }
 
-func newOutput(r *run) output { return output{r: r, speech: newSpeech(r)} }
+func newOutput(r *run) output { return output{r: r, tokens: newTokenStream(r)} }
 
 func (o *output) noteLogged(ids ...string) {
 	for _, id := range ids {
@@ -79,9 +79,9 @@ func (o *output) isLogged(id string) bool { return id != "" && slices.Contains(o
 // ids returns the ids of all steps of the task that were yielded.
 func (o *output) ids() []string { return slices.Clone(o.logged) }
 
-// replay notes a logged event of this run. A last step or a question is followed by the end, which is not logged.
+// replay records a logged event of this run. After a last step or a question only the end follows, which is not logged.
 func (o *output) replay(ev mapping.Event) {
-	o.speech.replay(&ev)
+	o.tokens.replay(&ev)
 	if ev.Kind == mapping.KindCustom && ev.Head.Name == wire.StatusUpdateName {
 		var u wire.TaskStatusUpdateEvent
 		if o.r.reader.Read(wire.V1, ev.Data, &u) == nil {
@@ -108,10 +108,10 @@ func (o *output) snapshot(t *wire.Task) {
 		a := o.find(t.Artifacts[i].ArtifactID)
 		a.replace(t.Artifacts[i])
 		a.complete, a.gap = o.isLogged(a.key()), false
-		a.doubtful = o.resumed && !a.complete
+		a.unverified = o.resumed && !a.complete
 	}
 	if o.note(&t.Status); o.settled() {
-		o.trust()
+		o.markVerified()
 	}
 }
 
@@ -119,38 +119,38 @@ func (o *output) snapshot(t *wire.Task) {
 func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
 	a := o.find(u.Artifact.ArtifactID)
 	if u.Append && o.resumed {
-		a.gap, a.doubtful = a.gap || a.complete || len(a.Parts) == 0, true
+		a.gap, a.unverified = a.gap || a.complete || len(a.Parts) == 0, true
 	}
 	if u.Append && len(a.Parts) > 0 {
 		a.Parts = joined(a.Parts, u.Artifact.Parts)
 	} else {
 		a.gap = a.gap && u.Append
-		a.doubtful = a.doubtful && u.Append
+		a.unverified = a.unverified && u.Append
 		a.replace(u.Artifact)
 	}
 	a.complete = u.LastChunk
 }
 
-// broke notes that a stream broke off. Later streams are not trusted to continue an artifact exactly: servers have
-// subscribed to a task after they had read it, or before, so that pieces were lost or came twice.
-func (o *output) broke() {
+// streamBroke records that a stream broke. Later streams may not continue an artifact exactly, because some servers lose
+// or repeat updates between reading a task and subscribing to it.
+func (o *output) streamBroke() {
 	o.resumed = true
 	for _, a := range o.artifacts {
 		if !a.complete {
-			a.gap, a.doubtful = true, true
+			a.gap, a.unverified = true, true
 		}
 	}
 }
 
-// isDoubtful reports whether the task has to be read once more at its end.
-func (o *output) isDoubtful() bool {
-	return slices.ContainsFunc(o.artifacts, func(a *artifact) bool { return a.doubtful })
+// isUnverified reports whether the task must be read again at its end.
+func (o *output) isUnverified() bool {
+	return slices.ContainsFunc(o.artifacts, func(a *artifact) bool { return a.unverified })
 }
 
-// trust ends all doubts: nothing better is known.
-func (o *output) trust() {
+// markVerified accepts all artifacts as they are, since no better source exists.
+func (o *output) markVerified() {
 	for _, a := range o.artifacts {
-		a.doubtful = false
+		a.unverified = false
 	}
 }
 
@@ -208,7 +208,7 @@ func (o *output) status(s *wire.TaskStatus) error {
 	return o.report(s)
 }
 
-// report yields the message of a working agent, and that it waits for an authorization or no longer does.
+// report yields a status message of a working agent, and changes of whether it waits for an authorization.
 func (o *output) report(s *wire.TaskStatus) error {
 	if s.State != wire.StateWorking && s.State != wire.StateSubmitted && s.State != wire.StateAuthRequired || o.settled() {
 		return nil
@@ -220,10 +220,10 @@ func (o *output) report(s *wire.TaskStatus) error {
 	}
 	data, err := wire.Append(nil, wire.V1, &wire.TaskStatusUpdateEvent{TaskID: o.r.task, ContextID: o.r.context, Status: shown(*s)})
 	if err != nil {
-		return nil //nolint:nilerr // a report that cannot be repeated is left out
+		return nil //nolint:nilerr // a status that cannot be encoded is omitted
 	}
 	o.reported = now
-	if err := o.speech.say(statusSource(now.message), now.text, true, true); err != nil {
+	if err := o.tokens.write(statusSource(now.message), now.text, true, true); err != nil {
 		return err
 	}
 	head := mapping.Head{Name: wire.StatusUpdateName, Waiting: s.State == wire.StateAuthRequired}
@@ -239,7 +239,7 @@ func reportOf(s *wire.TaskStatus) reported {
 	return now
 }
 
-// shown removes a message that has no parts, which must not be written (S 5.7), or that echoes the user's.
+// shown removes the message of a status if it has no parts, which is invalid (S 5.7), or if it repeats the user's.
 func shown(s wire.TaskStatus) wire.TaskStatus {
 	if s.Message != nil && (len(s.Message.Parts) == 0 || s.Message.Role == wire.RoleUser) {
 		s.Message = nil
@@ -258,14 +258,14 @@ func (o *output) note(s *wire.TaskStatus) {
 
 // deliver yields the artifacts that are complete, and the new text of the others.
 func (o *output) deliver() error {
-	if o.settled() && o.isDoubtful() {
+	if o.settled() && o.isUnverified() {
 		return nil
 	}
 	for _, a := range o.artifacts {
-		if err := o.say(a); err != nil {
+		if err := o.streamText(a); err != nil {
 			return err
 		}
-		if !a.complete && !o.settled() || len(a.Parts) == 0 || a.doubtful {
+		if !a.complete && !o.settled() || len(a.Parts) == 0 || a.unverified {
 			continue
 		}
 		if key := a.key(); !o.isLogged(key) {
@@ -277,13 +277,13 @@ func (o *output) deliver() error {
 	return nil
 }
 
-// say yields the new text of an artifact that grows.
-func (o *output) say(a *artifact) error {
-	if a.gap || !o.speech.wanted {
+// streamText yields the new text of an incomplete artifact as tokens.
+func (o *output) streamText(a *artifact) error {
+	if a.gap || !o.tokens.wanted {
 		return nil
 	}
 	text, _ := textOf(a.Parts, "")
-	return o.speech.say(artifactSource(a.ArtifactID), text, !a.complete && !o.settled(), false)
+	return o.tokens.write(artifactSource(a.ArtifactID), text, !a.complete && !o.settled(), false)
 }
 
 // push holds a step, and yields the one before it.
@@ -296,7 +296,7 @@ func (o *output) push(s *step) error {
 	text, _ := textOf(s.parts, s.between)
 	for _, source := range []string{s.source, statusSource(o.reported.message)} {
 		if s.streamed == "" {
-			s.streamed = o.speech.finish(source, text)
+			s.streamed = o.tokens.finish(source, text)
 		}
 	}
 	if slices.ContainsFunc(s.parts, func(p wire.Part) bool { return p.Kind == wire.PartText && p.Text != "" }) {
@@ -332,7 +332,8 @@ func (o *output) finish() (mapping.Outcome, error) {
 	return mapping.Outcome{Status: mapping.RunSuccess}, o.flush(true)
 }
 
-// ask yields the question of a task that needs input, as a step. LangGraph Server's endpoint asks by an artifact.
+// ask yields the question of a task that needs input, as a step. LangGraph Server's endpoint puts the question into an
+// artifact.
 func (o *output) ask() (mapping.Outcome, error) {
 	q := &step{id: questionID(&wire.TaskStatus{State: o.state, Message: o.final, Timestamp: o.at}), between: "\n"}
 	if o.final != nil && len(o.final.Parts) > 0 {
@@ -359,8 +360,8 @@ func questionID(s *wire.TaskStatus) string {
 	return "question " + s.Timestamp.String()
 }
 
-// question returns a question for the bridge's clients: the value that an agent gives with the id of its question, or the
-// text, or the text and the data.
+// question returns a question for the bridge's clients. Its value is the one that the agent sent with the id of its
+// question, otherwise the text, or an object with the text and the data.
 func question(parts wire.Parts) mapping.Interrupt {
 	var q mapping.Interrupt
 	text, _ := textOf(parts, "\n")

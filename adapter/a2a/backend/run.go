@@ -306,7 +306,7 @@ func (r *run) follow() error {
 	if err != nil {
 		return err
 	}
-	r.output.broke()
+	r.output.streamBroke()
 	heard := time.Now()
 	for wait, subscribes := firstPoll, e.streams; ; wait = min(2*wait, longestPoll) {
 		if subscribes {
@@ -406,8 +406,9 @@ func (r *run) findSent(broke error) error {
 	return r.follow()
 }
 
-// isSent reports whether a task may be that of the message. LangGraph's tasks show the history of their whole context, so
-// that earlier tasks may show the message, too. The newest is the right one, since nothing is sent after it.
+// isSent reports whether a task may have received the message. Tasks of LangGraph Server contain the history of their
+// whole context, so other tasks may also contain the message. The newest is the right one, because the bridge sends no
+// later message.
 func (r *run) isSent(task *wire.Task) bool {
 	return slices.ContainsFunc(task.History, func(m wire.Message) bool {
 		return m.MessageID == r.messageID() && (m.TaskID == "" || m.TaskID == task.ID)
@@ -434,9 +435,9 @@ func (r *run) findAnswered(broke error) error {
 	return r.follow()
 }
 
-// complete reads a task that has settled once more if its artifacts are doubtful.
+// complete reads a settled task again if its artifacts are unverified.
 func (r *run) complete() error {
-	if !r.output.isDoubtful() {
+	if !r.output.isUnverified() {
 		return nil
 	}
 	result, err := r.call(r.ctx, wire.MethodGetTask, &wire.GetTaskRequest{ID: r.task})
@@ -444,7 +445,7 @@ func (r *run) complete() error {
 	if err == nil && r.reader.Read(r.version(), result, &task) == nil {
 		r.output.snapshot(&task)
 	}
-	r.output.trust()
+	r.output.markVerified()
 	return r.output.deliver()
 }
 

@@ -24,7 +24,8 @@ type call struct {
 	read    func(into any) error // decodes the parameters
 }
 
-// params decodes the parameters. tenant is a member of into. It is refused, since the cards here never name one.
+// params decodes the parameters into into. tenant points to its member, which must be empty, because the bridge's cards
+// name no tenant.
 func (c *call) params(into any, tenant *string) error {
 	if err := c.read(into); err != nil {
 		return err

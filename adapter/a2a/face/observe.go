@@ -49,7 +49,7 @@ func (o *observer) Fork() adapter.Observer {
 	other := *o.view
 	other.text = strings.Builder{}
 	other.text.WriteString(o.view.text.String())
-	other.parted = maps.Clone(o.view.parted)
+	other.begun = maps.Clone(o.view.begun)
 	other.answers = slices.Clone(o.view.answers)
 	return &observer{o.run, &other}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// outputModes leaves out parts of artifacts whose media types a client does not accept, unless nothing would be left, and
-// names those types in the metadata of the task or of the status that closes a stream. Not safe for concurrent use.
+// outputModes removes parts of artifacts whose media types the client does not accept, unless nothing would be left. The
+// metadata of the task, or of the status that closes a stream, lists the removed types. Not safe for concurrent use.
 type outputModes struct {
 	accepted []string // configuration.acceptedOutputModes; empty: everything
 	omitted  []string
-	kept     bool                   // something is accepted
-	sent     map[string]bool        // artifacts in a stream, by id, of which something was sent since they were begun
-	late     []*wire.StreamResponse // updates to send if nothing else is accepted
+	kept     bool                   // a part was accepted
+	sent     map[string]bool        // by id: a part of the artifact has been sent in this stream
+	late     []*wire.StreamResponse // updates to send at the end if no part was accepted
 }
 
 func (m *sent) outputModes() *outputModes {
@@ -92,7 +92,7 @@ func (o *outputModes) artifact(u *wire.TaskArtifactUpdateEvent) []*wire.StreamRe
 		return nil
 	}
 	u.Artifact.Parts = accepted
-	u.Append = u.Append && o.sent[id] // what it would be appended to was left out
+	u.Append = u.Append && o.sent[id] // nothing was sent to which it could be appended
 	o.sent[id] = true
 	return []*wire.StreamResponse{{ArtifactUpdate: u}}
 }

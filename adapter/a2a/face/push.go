@@ -64,7 +64,7 @@ func (s *server) getPushConfig(c *call) (any, error) {
 	}
 }
 
-// hooks returns the configurations of the task that the parameters name. tenant and id are members of into.
+// hooks decodes parameters as requestedTask does and returns the push configurations of the task.
 func (s *server) hooks(c *call, into any, tenant, id *string) ([]mapping.Hook, error) {
 	t, err := s.requestedTask(c, into, tenant, id)
 	if err != nil {

@@ -335,7 +335,7 @@ func (m *sent) historyLength() *int {
 // wait responds when the run of a message has ended. A client that leaves earlier stops nothing.
 func (s *server) wait(c *call, m *sent) error {
 	beat := &sse.KeepAlive{W: c.w, Type: c.contentType()}
-	defer beat.Stop() // a beat must not write after the handler has returned
+	defer beat.Stop() // nothing may be written after the handler has returned
 	beat.Start(s.waitBeat)
 	ctx := c.r.Context()
 	task, err := s.awaitTask(ctx, c, m)
@@ -370,7 +370,8 @@ func (s *server) wait(c *call, m *sent) error {
 	return nil
 }
 
-// awaitTask returns the task of a message when its run has ended, or when its agent waits for an authorization (S 3.2.2).
+// awaitTask waits until the run of a message has ended, or its agent waits for an authorization (S 3.2.2), and returns
+// the task.
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
 	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
 	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
@@ -406,11 +407,13 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 	}
 	task := v.task()
 	task.History = newestOf(task.History, m.historyLength())
-	if known, err := s.svc.GetTask(ctx, c.ref(m.task.ID)); err == nil {
-		task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
-		if states[known.Status] == task.Status.State && !known.StatusAt.IsZero() {
-			task.Status.Timestamp = known.StatusAt
-		}
+	known, err := s.svc.GetTask(ctx, c.ref(m.task.ID))
+	if err != nil {
+		return wire.Task{}, err
+	}
+	task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
+	if states[known.Status] == task.Status.State && !known.StatusAt.IsZero() {
+		task.Status.Timestamp = known.StatusAt
 	}
 	m.outputModes().task(task)
 	return *task, nil

@@ -37,7 +37,7 @@ func contextOf(t *mapping.Task) string {
 	return t.ThreadID
 }
 
-// requestedTask decodes the parameters of an operation on a task and returns that task. tenant and id are members of
+// requestedTask decodes the parameters of an operation into into and returns its task. tenant and id point to members of
 // into.
 func (s *server) requestedTask(c *call, into any, tenant, id *string) (mapping.Task, error) {
 	if err := c.params(into, tenant); err != nil {

@@ -36,7 +36,7 @@ type view struct {
 	message string // its id
 	text    strings.Builder
 	whole   bool              // it was sent as a whole
-	parted  map[string]string // texts of messages by id whose tokens were interrupted by those of others
+	begun   map[string]string // by id: texts of messages whose tokens were interrupted by those of others
 }
 
 // answer is a message with which a client answered a question. Agents with a state need not keep it there.
@@ -67,9 +67,9 @@ func (v *view) begin(r *mapping.Run) {
 	v.status = wire.TaskStatus{State: wire.StateSubmitted, Timestamp: r.CreatedAt}
 }
 
-// restart forgets the message that the artifact shows.
+// restart discards the message that the artifact shows.
 func (v *view) restart() {
-	v.message, v.whole, v.parted = "", false, map[string]string{}
+	v.message, v.whole, v.begun = "", false, map[string]string{}
 	v.text.Reset()
 }
 
@@ -184,7 +184,7 @@ func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamR
 	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
 }
 
-// report adds a status that an A2A agent reports while it works.
+// report adds a status that an A2A agent sent while it works.
 func (v *view) report(e *state.Entry) []*wire.StreamResponse {
 	var u wire.TaskStatusUpdateEvent
 	if e.Head.Name != wire.StatusUpdateName || answerReader.Read(wire.V1, e.Data, &u) != nil {
@@ -200,7 +200,7 @@ func (v *view) report(e *state.Entry) []*wire.StreamResponse {
 	return []*wire.StreamResponse{v.setStatus(s, nil)}
 }
 
-// token adds a piece of a message of the agent's outermost graph. Progress is no part of the answer: see report.
+// token adds a piece of a message of the agent's outermost graph. Progress messages are not part of the answer; see report.
 func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	if len(e.Head.NS) > 0 || e.Head.Passing {
 		return nil
@@ -216,11 +216,11 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	more := id == v.message && v.text.Len() > 0
 	if !more {
 		if !v.whole {
-			v.parted[v.message] = v.text.String()
+			v.begun[v.message] = v.text.String()
 		}
 		v.message, v.whole = id, false
 		v.text.Reset()
-		text = v.parted[id] + text
+		text = v.begun[id] + text
 	}
 	v.text.WriteString(text)
 	return []*wire.StreamResponse{v.artifact(wire.Parts{wire.TextPart(text)}, more, false)}

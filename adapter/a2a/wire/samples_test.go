@@ -195,8 +195,8 @@ func (s schemas) check(t *testing.T, name string, v wire.Version, typ string, ra
 		t.Fatalf("the schema of %s has no %s", v, typ)
 	}
 	schema := json.RawMessage(`{"$ref":"#/definitions/` + typ + `","definitions":` + string(s[v]) + `}`)
-	if complaint := jsonschema.Complaint(schema, raw); complaint != "" {
-		t.Errorf("%s of %s does not fit the schema: %s\n%s", name, v, complaint, rawjson.Compact(raw))
+	if problem := jsonschema.Problem(schema, raw); problem != "" {
+		t.Errorf("%s of %s does not fit the schema: %s\n%s", name, v, problem, rawjson.Compact(raw))
 	}
 }
 
@@ -206,7 +206,7 @@ func TestSchemasRefuse(t *testing.T) {
 	all := officialSchemas(t)
 	for v, raw := range map[wire.Version]string{wire.V1: `{"id":"t","kind":"task"}`, wire.V03: `{"id":"t"}`} {
 		schema := json.RawMessage(`{"$ref":"#/definitions/Task","definitions":` + string(all[v]) + `}`)
-		if jsonschema.Complaint(schema, json.RawMessage(raw)) == "" {
+		if jsonschema.Problem(schema, json.RawMessage(raw)) == "" {
 			t.Errorf("the schema of %s takes %s", v, raw)
 		}
 	}
