@@ -22,7 +22,7 @@ type agentProtocolClient struct {
 	*job
 	requests requests
 	thread   *thread
-	inquiry  *inquiry
+	lookup   *runLookup
 	frames   *translator
 	stream   *stream
 	broke    error // the error of the run's request; nil if a process that died may have sent it
@@ -31,7 +31,7 @@ type agentProtocolClient struct {
 // profilePlain marks the link of a thread on such a server.
 const profilePlain = "agentprotocol"
 
-// step executes a phase, as drive.step does for a LangGraph server.
+// step executes a phase, as runDriver.step does for a LangGraph server.
 func (p *agentProtocolClient) step(at phase) (phase, error) {
 	switch at {
 	case pickingUp:
@@ -161,9 +161,9 @@ func (p *agentProtocolClient) startAndWait(body plainCreate) (phase, error) {
 
 // findLostRun searches for the run of a POST that got no response, or that a process may have sent before it died.
 func (p *agentProtocolClient) findLostRun() error {
-	found, err := p.inquiry.until(p.find)
+	found, err := p.lookup.until(p.find)
 	if err != nil || !found {
-		return p.inquiry.unresolved(p.broke, err)
+		return p.lookup.unresolved(p.broke, err)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (p *agentProtocolClient) find(ctx context.Context) (bool, error) {
 // wait requests the run's result repeatedly, because a proxy may cut off a long response.
 func (p *agentProtocolClient) wait() error {
 	if p.link.RemoteRun == "" {
-		if found, err := p.inquiry.until(p.find); err != nil || !found {
+		if found, err := p.lookup.until(p.find); err != nil || !found {
 			return p.unknown(errors.Join(orSilent(nil), err))
 		}
 	}

@@ -171,7 +171,7 @@ func (b *backend) Profile() string {
 // Run implements adapter.Backend.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
-		s := newDrive(ctx, b, t, yield)
+		s := newRunDriver(ctx, b, t, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
 			s.breakOff(err)

@@ -18,8 +18,8 @@ import (
 // creation sends the request that creates an upstream run.
 type creation struct {
 	*job
-	inquiry *inquiry
-	stream  *stream
+	lookup *runLookup
+	stream *stream
 }
 
 // wantsPoint reports whether the server may have refused the request because it is empty. Aegra requires input, a
@@ -103,7 +103,7 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 	case busy(err), upstream.Status(err) == http.StatusNotFound:
 		return false, c.whyRefused(err)
 	case upstream.MayHaveActed(err):
-		return true, c.inquiry.lookUp(err)
+		return true, c.lookup.resolve(err)
 	}
 	return false, err
 }

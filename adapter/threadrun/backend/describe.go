@@ -53,7 +53,7 @@ func (d *descriptions) read(ctx context.Context, c *client, path string, v any) 
 		return got.err
 	}
 	if err := json.Unmarshal(got.raw, v); err != nil {
-		return c.bad(http.MethodGet, path, jsonComplaint(err))
+		return c.bad(http.MethodGet, path, jsonProblem(err))
 	}
 	return nil
 }

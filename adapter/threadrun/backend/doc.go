@@ -2,18 +2,18 @@
 // events (adapter.Backend). The engine calls it through the Dialect of package threadrun. It keeps nothing between runs
 // and knows no other dialect. Start reading at graphPhases, then Run.
 //
-// A run is a state machine, the drive. Two tables list its phases and their successors: graphPhases, and plainPhases
+// A run is a state machine, the driver. Two tables list its phases and their successors: graphPhases, and plainPhases
 // for servers that only have the routes of the Agent Protocol, whose streams are not resumed. Each phase does its part
 // of the work and returns the next one. A transition that is not in the table is an internal error. An error in any
 // phase ends the run. TestPhases covers every transition, and --log-level debug logs them. A single phase sends the
-// request for a run. If the response is lost, only phases that read follow (inquiry).
+// request for a run. If the response is lost, only phases that read follow (lookup).
 //
-// The parts of a drive are types that share the job. Most files are named after the type whose methods they contain.
+// The parts of a driver are types that share the job. Most files are named after the type whose methods they contain.
 // Methods of thread are also in seed, fork, resync and lost_thread. Methods of translator (frames) are also in limit,
 // progress, resumed and question.
 //
 // A LangGraph server retries some failures itself, and older versions report the error of such an attempt in the
-// stream. So an error frame counts only if the status of the run confirms it (drive.askFailed). While the run is
+// stream. So an error frame counts only if the status of the run confirms it (runDriver.askFailed). While the run is
 // active, the stream is reopened. If the server does not report the status, the error frame counts.
 //
 // # The upstream thread

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// errStopped ends a drive whose consumer stopped.
+// errStopped ends a driver whose consumer stopped.
 var errStopped = errors.New("the consumer stopped")
 
 // errIdle is the cause of a context that ended because the agent was silent for longer than step_timeout.
@@ -45,10 +45,10 @@ func (c *client) failed(call *upstream.Call, err error) error {
 		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s.", c.agent, c.host, call.Method, route(call.Path), why)}
 }
 
-// bad returns the error for a response that cannot be used. complaint continues "cannot be used: ".
-func (c *client) bad(method, path, complaint string) error {
+// bad returns the error for a response that cannot be used. problem continues "cannot be used: ".
+func (c *client) bad(method, path, problem string) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream,
-		Message: fmt.Sprintf("The answer of agent %q at %s to %s %s cannot be used: %s.", c.agent, c.host, method, route(path), complaint),
+		Message: fmt.Sprintf("The answer of agent %q at %s to %s %s cannot be used: %s.", c.agent, c.host, method, route(path), problem),
 		Err:     errBadAnswer}
 }
 
@@ -58,8 +58,8 @@ func route(path string) string {
 	return path
 }
 
-// jsonComplaint describes the position of an error in JSON.
-func jsonComplaint(err error) string {
+// jsonProblem describes the position of an error in JSON.
+func jsonProblem(err error) string {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) && typ.Field != "" {
 		return fmt.Sprintf("field %s is a %s", typ.Field, typ.Value)

@@ -62,7 +62,7 @@ func (o *outcome) noteState() error {
 }
 
 func (j *job) agentError(e errorWire) error {
-	code, message := mapping.CodeUpstreamError, j.complaint(e)
+	code, message := mapping.CodeUpstreamError, j.problem(e)
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code, message = mapping.CodeStepLimit, strings.TrimSpace(message)+" "+j.limitOrigin()
 	}
@@ -82,7 +82,7 @@ func (j *job) tookTooLong() error {
 	return mapping.Errorf(mapping.Timeout, mapping.CodeRunTimeout, "Agent %q ended the run because it took too long.", j.b.up.Name)
 }
 
-func (j *job) complaint(e errorWire) string {
+func (j *job) problem(e errorWire) string {
 	text := j.b.http.to.Redact(cmp.Or(e.Message, e.Error))
 	if text == "" {
 		return fmt.Sprintf("Agent %q ended the run with an error and gave no reason.", j.b.up.Name)

@@ -165,7 +165,7 @@ func (tr *translator) metadataFrame(data json.RawMessage) error {
 		RunID string `json:"run_id"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return tr.badFrame("metadata", jsonComplaint(err))
+		return tr.badFrame("metadata", jsonProblem(err))
 	}
 	return tr.began(m.RunID)
 }
@@ -195,7 +195,7 @@ func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error
 func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) error {
 	cp, err := checkpointOf(data)
 	if err != nil {
-		return tr.badFrame("checkpoints", jsonComplaint(err))
+		return tr.badFrame("checkpoints", jsonProblem(err))
 	}
 	if cp.Values == nil {
 		return tr.keep("checkpoints", head, data)
@@ -205,7 +205,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	}
 	var meta checkpointMeta
 	if err := json.Unmarshal(cp.Metadata, &meta); err != nil {
-		return tr.badFrame("checkpoints", "field metadata: "+jsonComplaint(err))
+		return tr.badFrame("checkpoints", "field metadata: "+jsonProblem(err))
 	}
 	repeated := tr.repeats(cp, meta)
 	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
@@ -324,7 +324,7 @@ func (tr *translator) errorFrame(data json.RawMessage) error {
 	}
 	var e errorWire
 	if err := json.Unmarshal(data, &e); err != nil {
-		return tr.badFrame("error", jsonComplaint(err))
+		return tr.badFrame("error", jsonProblem(err))
 	}
 	return tr.failed(e)
 }
@@ -337,7 +337,7 @@ func (tr *translator) failed(e errorWire) error {
 	return nil
 }
 
-func (tr *translator) badFrame(name, complaint string) error {
+func (tr *translator) badFrame(name, problem string) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeBadUpstream, Err: errBadAnswer,
-		Message: fmt.Sprintf("A %q event of agent %q cannot be used: %s.", name, tr.b.up.Name, complaint)}
+		Message: fmt.Sprintf("A %q event of agent %q cannot be used: %s.", name, tr.b.up.Name, problem)}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// framesIn passes frames through a drive without a server.
+// framesIn passes frames through a driver without a server.
 func framesIn(t testing.TB, list ...sse.Event) adaptertest.Trace {
 	t.Helper()
 	return framesOf(t, adaptertest.NewTask(nil), list...)
@@ -29,7 +29,7 @@ func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adap
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // an error frame would request the state
-	s := newDrive(ctx, b, &task, func(ev mapping.Event, _ error) bool {
+	s := newRunDriver(ctx, b, &task, func(ev mapping.Event, _ error) bool {
 		tr.Events = append(tr.Events, ev)
 		return true
 	})

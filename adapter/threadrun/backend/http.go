@@ -98,7 +98,7 @@ func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
 	if read, ok := c.withoutNaN(raw); ok && json.Unmarshal(read, v) == nil {
 		return nil
 	}
-	return c.bad(call.Method, call.Path, jsonComplaint(err))
+	return c.bad(call.Method, call.Path, jsonProblem(err))
 }
 
 // withoutNaN replaces NaN and Infinity with null in text that is otherwise JSON. Agents in Python write them.

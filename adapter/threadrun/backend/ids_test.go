@@ -21,7 +21,7 @@ const (
 	ourGraph    = "eb6db400-e3c8-5d06-a834-015cb89efe69"
 )
 
-func driveWithIDs(t testing.TB) *drive {
+func driverWithIDs(t testing.TB) *runDriver {
 	t.Helper()
 	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
 	if err != nil {
@@ -30,7 +30,7 @@ func driveWithIDs(t testing.TB) *drive {
 	task := adaptertest.NewTask(nil)
 	task.Run.Agent, task.Run.AssistantID, task.Run.Base = "ours", ourGraph, ourRoot
 	task.Graph.Fork = &adapter.Fork{Checkpoint: olderInner}
-	s := newDrive(context.Background(), b, &task, nil)
+	s := newRunDriver(context.Background(), b, &task, nil)
 	t.Cleanup(s.close)
 	s.link = mapping.Link{Remote: theirThread, RemoteRun: theirRun}
 	s.target = target{id: theirGraph, graph: "nested"}
@@ -39,7 +39,7 @@ func driveWithIDs(t testing.TB) *drive {
 
 func TestIDsAreTheBridges(t *testing.T) {
 	t.Parallel()
-	s := driveWithIDs(t)
+	s := driverWithIDs(t)
 	for given, want := range map[string]string{
 		`{"run_id":"` + theirRun + `","thread_id":"` + theirThread + `"}`:                    `{"run_id":"` + adaptertest.RunID + `","thread_id":"` + adaptertest.ThreadID + `"}`,
 		`{"thread_id" : "` + theirThread + `"}`:                                              `{"thread_id" : "` + adaptertest.ThreadID + `"}`,
@@ -60,7 +60,7 @@ func TestIDsAreTheBridges(t *testing.T) {
 
 // Tokens are the most frequent frames, so replacing their run's id must not allocate.
 func TestNamingTheRunOfATokenAllocatesNothing(t *testing.T) {
-	s := driveWithIDs(t)
+	s := driverWithIDs(t)
 	s.target.graph = "ours"
 	token := json.RawMessage(`[{"content":"t","id":"run-1","type":"ai"},{"graph_id":"ours","assistant_id":"` + theirGraph + `","thread_id":"` + theirThread + `","run_id":"` + theirRun + `","langgraph_step":12}]`)
 	if n := testing.AllocsPerRun(100, func() { s.names.own(token) }); n != 0 {
@@ -221,7 +221,7 @@ func FuzzOwn(f *testing.F) {
 	for _, seed := range []string{`_id"`, `"run_id":`, `{"run_id":"` + theirRun + `"}`, `{"graph_id" :` + "\n" + `"nested"}`, `[{"thread_id":"` + theirThread + `","_id":{}}]`} {
 		f.Add([]byte(seed))
 	}
-	s := driveWithIDs(f)
+	s := driverWithIDs(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		valid := json.Valid(data)
 		if got := s.names.own(slices.Clone(data)); valid != json.Valid(got) {

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// job is shared by all parts of a drive: the assignment, the agent's ids of thread and run, the consumer of the events,
+// job is shared by all parts of a driver: the assignment, the agent's ids of thread and run, the consumer of the events,
 // and the timer of step_timeout. It is used by one goroutine.
 type job struct {
 	b       *backend

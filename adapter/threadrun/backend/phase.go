@@ -2,7 +2,7 @@ package backend
 
 import "fmt"
 
-// phase is the phase of a drive.
+// phase is the phase of a driver.
 type phase int
 
 const (
@@ -27,7 +27,7 @@ var phaseNames = [...]string{"locating", "picking up", "preparing", "making", "r
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases maps each phase to its possible successors. An error in any phase ends the drive.
+// phases maps each phase to its possible successors. An error in any phase ends the driver.
 type phases map[phase][]phase
 
 // graphPhases is for LangGraph servers. The searches for runs are part of the phases that need them. A phase returns to
@@ -66,5 +66,5 @@ func (p phases) mayFollow(from, to phase) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a drive cannot move from %s to %s", from, to)
+	return fmt.Errorf("a driver cannot move from %s to %s", from, to)
 }

@@ -217,7 +217,7 @@ func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := scripted(t, playing(adaptertest.ChatPlay())).(*backend)
 	task := adaptertest.NewTask(nil)
-	s := newDrive(within(t), b, &task, func(mapping.Event, error) bool { return true })
+	s := newRunDriver(within(t), b, &task, func(mapping.Event, error) bool { return true })
 	defer s.close()
 	err := s.move(starting)
 	if mapping.Classify(err).Class != mapping.Internal || s.phase != locating {

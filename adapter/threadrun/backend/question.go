@@ -17,7 +17,7 @@ import (
 func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	var list []interruptWire
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return tr.badFrame("updates", "field "+interruptKey+": "+jsonComplaint(err))
+		return tr.badFrame("updates", "field "+interruptKey+": "+jsonProblem(err))
 	}
 	if len(list) == 0 {
 		return tr.stoppedAtNode("updates", head, objectOf([]rawjson.Member{{Name: interruptKey, Value: raw}}))

@@ -13,14 +13,14 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// inquiry finds out the fate of a request for a run that got no response. The request is never repeated on a guess:
+// runLookup finds out the fate of a request for a run that got no response. The request is never repeated on a guess:
 // multitask_strategy "reject" refuses a second request only while the first run is active, and a first request that
 // arrives late is still executed. The rules:
 //
 //   - A run that the server lists is used.
 //   - A run that is not listed is searched for, for as long as such requests have taken so far.
 //   - After that, the outcome is unknown and the run ends with that error.
-type inquiry struct {
+type runLookup struct {
 	*job
 	thread *thread
 	took   string // the upstream run that was found; "" for none
@@ -33,7 +33,7 @@ const (
 
 // pickUp searches for the upstream run of a request that may have been sent. It returns nil if none was sent. If a
 // process may have died after it sent that request, pickUp returns the run or an error for an unknown outcome.
-func (q *inquiry) pickUp() (*runWire, error) {
+func (q *runLookup) pickUp() (*runWire, error) {
 	forks, err := q.thread.findFork()
 	if err != nil {
 		return nil, q.unresolved(nil, err)
@@ -61,9 +61,9 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	return run, nil
 }
 
-// lookUp searches for the upstream run of a POST that failed, other than the previous run. If it is not found, the
-// drive ends with an unknown outcome.
-func (q *inquiry) lookUp(broke error) error {
+// resolve searches for the upstream run of a POST that failed, other than the previous run. If it is not found, the
+// driver ends with an unknown outcome.
+func (q *runLookup) resolve(broke error) error {
 	run, err := q.findRun(q.link.RemoteRun, false)
 	if err != nil || run == nil {
 		return q.unresolved(broke, err)
@@ -73,14 +73,14 @@ func (q *inquiry) lookUp(broke error) error {
 
 // inDoubt reports whether a process that died may have sent the request for the next step. That process had made as
 // much progress as this one, which has read the run that was found.
-func (q *inquiry) inDoubt() bool {
+func (q *runLookup) inDoubt() bool {
 	return q.t.InDoubt && q.took != "" && q.took == q.link.RemoteRun
 }
 
 // findRun searches for an upstream run of this run other than the previous one. It returns nil if there is none. If
 // mustBeThere is true, a thread that the server does not have is lost. Otherwise a request in transit may still create
 // it.
-func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err error) {
+func (q *runLookup) findRun(before string, mustBeThere bool) (run *runWire, err error) {
 	_, err = q.until(func(ctx context.Context) (bool, error) {
 		r, err := q.newest(ctx)
 		switch {
@@ -99,7 +99,7 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 
 // until calls look until it finds something or the time is up, even if the server does not respond. In that case err is
 // the last error. step_timeout bounds the search and restarts afterwards.
-func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
+func (q *runLookup) until(look func(context.Context) (bool, error)) (found bool, err error) {
 	ctx, d := q.ctx, max(q.b.created.Max(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {
 		q.alarm.Stop()
@@ -123,7 +123,7 @@ func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, e
 }
 
 // newest returns the newest upstream run of this run, or nil. In lockstep each step has one.
-func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
+func (q *runLookup) newest(ctx context.Context) (*runWire, error) {
 	list, err := q.b.runs.list(ctx, q.link.Remote)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its
 
 // judge is like newest for a server that does not return the metadata of its runs. The newest run belongs to this one
 // if the log names it, or if no other client knows the thread.
-func (q *inquiry) judge(r *runWire) (*runWire, error) {
+func (q *runLookup) judge(r *runWire) (*runWire, error) {
 	switch {
 	case q.logged(r.ID), q.ownThread():
 		return r, nil
@@ -160,13 +160,13 @@ func (q *inquiry) judge(r *runWire) (*runWire, error) {
 }
 
 // ownThread reports whether the upstream thread was created for this attempt of this run.
-func (q *inquiry) ownThread() bool {
+func (q *runLookup) ownThread() bool {
 	return q.link.Remote == mapping.MessageID(q.t.Run.ID, "thread/"+strconv.Itoa(q.t.Run.Attempt))
 }
 
 // unresolved returns the error for a run that was not found. broke is the error of the request, or nil if a process
 // that died may have sent it. asked is the error of the search, or nil if the server responded.
-func (q *inquiry) unresolved(broke, asked error) error {
+func (q *runLookup) unresolved(broke, asked error) error {
 	var e *mapping.Error
 	if q.ctx.Err() != nil {
 		return q.gone()

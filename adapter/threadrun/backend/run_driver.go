@@ -10,16 +10,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. Each phase does
+// runDriver is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. Each phase does
 // its part of the work and returns the next one. The parts of the work are types that share the job. It is used by one
 // goroutine.
-type drive struct {
+type runDriver struct {
 	*job
 	phase    phase
 	names    names
 	requests requests
 	thread   thread
-	inquiry  inquiry
+	lookup   runLookup
 	creation creation
 	frames   translator
 	stream   stream
@@ -29,21 +29,21 @@ type drive struct {
 	failure  errorWire // the agent's error of a failed run
 }
 
-func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
+func newRunDriver(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *runDriver {
 	j := newJob(ctx, b, t, yield)
-	s := &drive{job: j, requests: requests{j}, names: newNames(j)}
+	s := &runDriver{job: j, requests: requests{j}, names: newNames(j)}
 	s.thread = thread{job: j, names: &s.names}
-	s.inquiry = inquiry{job: j, thread: &s.thread}
+	s.lookup = runLookup{job: j, thread: &s.thread}
 	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}, within: map[string]string{}}
 	s.stream = stream{job: j, frames: &s.frames}
-	s.creation = creation{job: j, inquiry: &s.inquiry, stream: &s.stream}
+	s.creation = creation{job: j, lookup: &s.lookup, stream: &s.stream}
 	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}
-	s.plain = agentProtocolClient{job: j, requests: s.requests, thread: &s.thread, inquiry: &s.inquiry, frames: &s.frames, stream: &s.stream}
+	s.plain = agentProtocolClient{job: j, requests: s.requests, thread: &s.thread, lookup: &s.lookup, frames: &s.frames, stream: &s.stream}
 	return s
 }
 
 // run executes phases until the end has been yielded or an error ends the run.
-func (s *drive) run() error {
+func (s *runDriver) run() error {
 	if s.outer.Err() != nil {
 		return s.gone()
 	}
@@ -61,7 +61,7 @@ func (s *drive) run() error {
 }
 
 // move changes the phase. It returns an internal error if the transition is not allowed.
-func (s *drive) move(next phase) error {
+func (s *runDriver) move(next phase) error {
 	table := graphPhases
 	if s.target.plain {
 		table = plainPhases
@@ -77,7 +77,7 @@ func (s *drive) move(next phase) error {
 }
 
 // step executes the current phase and returns the next one.
-func (s *drive) step() (phase, error) {
+func (s *runDriver) step() (phase, error) {
 	switch {
 	case s.phase == locating:
 		return s.locate()
@@ -107,7 +107,7 @@ func (s *drive) step() (phase, error) {
 	return ended, s.outcome.fail(s.failure)
 }
 
-func (s *drive) locate() (next phase, err error) {
+func (s *runDriver) locate() (next phase, err error) {
 	s.target, err = s.b.graphs.target(s.ctx)
 	return pickingUp, err
 }
@@ -115,7 +115,7 @@ func (s *drive) locate() (next phase, err error) {
 // pickUp continues a run that an earlier call of Run did not finish, or starts the run if there is none. Logged frames
 // are not requested again: the stream continues after the last logged frame. If the request for the run may have been
 // sent, pickUp searches for the run and never repeats the request.
-func (s *drive) pickUp() (phase, error) {
+func (s *runDriver) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
 	case s.t.OneStep && !s.t.InDoubt && s.parked():
@@ -124,10 +124,10 @@ func (s *drive) pickUp() (phase, error) {
 	case !s.t.InDoubt && !s.linked():
 		return preparing, nil // nothing was sent
 	case !s.t.OneStep && s.logged(s.link.RemoteRun):
-		s.inquiry.took = s.link.RemoteRun
+		s.lookup.took = s.link.RemoteRun
 		return rejoining, nil
 	}
-	run, err := s.inquiry.pickUp()
+	run, err := s.lookup.pickUp()
 	if err != nil || run == nil {
 		return preparing, err
 	}
@@ -137,7 +137,7 @@ func (s *drive) pickUp() (phase, error) {
 	return rejoining, s.began(run.ID)
 }
 
-func (s *drive) openThread() (phase, error) {
+func (s *runDriver) openThread() (phase, error) {
 	err := s.thread.open()
 	if lostUpstream(err) && s.thread.replace() {
 		return replacing, nil
@@ -146,19 +146,19 @@ func (s *drive) openThread() (phase, error) {
 }
 
 // startRun starts an upstream run that has no events in the log.
-func (s *drive) startRun() (phase, error) { return s.send(s.requests.first()) }
+func (s *runDriver) startRun() (phase, error) { return s.send(s.requests.first()) }
 
 // goOn requests the next step of the run, unless a process that died may have done so.
-func (s *drive) goOn() (phase, error) {
-	if s.inquiry.inDoubt() {
+func (s *runDriver) goOn() (phase, error) {
+	if s.lookup.inDoubt() {
 		s.backoff = backoff{}
-		return rejoining, s.inquiry.lookUp(nil)
+		return rejoining, s.lookup.resolve(nil)
 	}
 	return s.send(s.requests.nextStep())
 }
 
 // send sends the request that creates the upstream run.
-func (s *drive) send(body runCreate) (phase, error) {
+func (s *runDriver) send(body runCreate) (phase, error) {
 	s.backoff = backoff{}
 	resp, err := s.creation.send(body)
 	if lacksMode(body, err) {
@@ -182,7 +182,7 @@ func (s *drive) send(body runCreate) (phase, error) {
 }
 
 // read reads the open stream.
-func (s *drive) read() (phase, error) {
+func (s *runDriver) read() (phase, error) {
 	err := s.stream.read()
 	switch {
 	case err != nil:
@@ -196,7 +196,7 @@ func (s *drive) read() (phase, error) {
 }
 
 // rejoin reopens the run's stream. If that would repeat logged frames, only the status of the run is requested.
-func (s *drive) rejoin() (phase, error) {
+func (s *runDriver) rejoin() (phase, error) {
 	if !s.frames.told.resumable() {
 		s.stream.rejoined = true
 		return asking, nil
@@ -209,7 +209,7 @@ func (s *drive) rejoin() (phase, error) {
 
 // askOutcome determines the state of the run. A stream that closed properly proves nothing, because a proxy may close
 // it in the same way and the server sends no end marker.
-func (s *drive) askOutcome() (phase, error) {
+func (s *runDriver) askOutcome() (phase, error) {
 	if goesOn, failed := s.askFailed(); failed {
 		return failing, nil
 	} else if goesOn {
@@ -234,7 +234,7 @@ func (s *drive) askOutcome() (phase, error) {
 // askFailed determines whether an error frame concerns the run. If the server reports that the run continues or
 // succeeded, the frame concerns only an attempt, and the rest of the stream is read. If the server does not report a
 // status, the error frame counts.
-func (s *drive) askFailed() (goesOn, failed bool) {
+func (s *runDriver) askFailed() (goesOn, failed bool) {
 	said := s.frames.told.failed
 	if said == nil {
 		return false, false
@@ -252,7 +252,7 @@ func (s *drive) askFailed() (goesOn, failed bool) {
 }
 
 // afterError continues after a possibly temporary error from reading the stream or asking for the run.
-func (s *drive) afterError(err error) (phase, error) {
+func (s *runDriver) afterError(err error) (phase, error) {
 	if e := (*runError)(nil); errors.As(err, &e) {
 		s.failure = e.said
 		return failing, nil
@@ -270,7 +270,7 @@ func (s *drive) afterError(err error) (phase, error) {
 // retry reopens the run's stream after a pause, from the last frame. It gives up after several failures in a row. It
 // does not give up on a stream that keeps closing while the server reports an active run (err is nil); step_timeout
 // bounds that case.
-func (s *drive) retry(err error) (phase, error) {
+func (s *runDriver) retry(err error) (phase, error) {
 	wait, ok := s.backoff.nextPause(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {
 	case !ok:
