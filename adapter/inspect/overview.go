@@ -22,7 +22,8 @@ const (
 	overviewOf = chartBars * chartDay
 )
 
-// overview is the first page: how the runs that the caller can see have gone, from the store that all processes share.
+// overview is the start page. It summarizes the runs that the caller can see. The numbers come from the database, which all
+// processes share.
 type overview struct {
 	At     time.Time     `json:"at"`
 	Since  *time.Time    `json:"since,omitempty"` // the oldest run that was counted, if there were too many
@@ -66,7 +67,7 @@ type runsBar struct {
 // agentHealth is an agent with its runs in the last hour.
 type agentHealth struct {
 	Name  string `json:"name"`
-	State string `json:"state"` // as this process has found it; "" for an agent that is no longer configured
+	State string `json:"state"` // as seen by this process; "" for an agent that is no longer configured
 	Mark  string `json:"-"`
 	Query string `json:"-"` // of its runs
 	openRuns
@@ -127,12 +128,12 @@ func newPeriod(now time.Time, each time.Duration) period {
 
 // add counts a run, unless it ended before the period.
 func (p *period) add(r *mapping.EndedRun) {
-	each := p.Bars[1].At.Sub(p.Bars[0].At)
+	width := p.Bars[1].At.Sub(p.Bars[0].At)
 	since := r.EndedAt.Sub(p.Bars[0].At)
 	if since < 0 {
 		return
 	}
-	b := &p.Bars[min(int(since/each), chartBars-1)] // a run can end while the store is read
+	b := &p.Bars[min(int(since/width), chartBars-1)] // a run can end while the store is read
 	p.Runs++
 	b.Runs++
 	if r.Status == mapping.RunError || r.Status == mapping.RunTimeout {
@@ -160,8 +161,7 @@ func (p *period) finish() {
 	}
 }
 
-// percentile sorts the list, which must not be empty, and returns the smallest of its values that n percent do not
-// exceed.
+// percentile sorts the list, which must not be empty, and returns its nth percentile (nearest rank).
 func percentile(list []time.Duration, n int) time.Duration {
 	slices.Sort(list)
 	return list[max(0, (len(list)*n+99)/100-1)]
@@ -201,7 +201,7 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 	return v, nil
 }
 
-// overviewOfRuns returns the numbers of all runs and of each agent: those named, in their order, and then others.
+// overviewOfRuns returns the numbers of all runs and of each agent. The named agents come first, in their order.
 func overviewOfRuns(a *mapping.Activity, names []string) overview {
 	v := overview{At: a.Now, Hour: newPeriod(a.Now, chartHour), Day: newPeriod(a.Now, chartDay), Agents: []agentHealth{}}
 	at := map[string]int{}
@@ -242,8 +242,8 @@ func overviewOfRuns(a *mapping.Activity, names []string) overview {
 	return v
 }
 
-// markActivity changes with the newest run that ended, with the unfinished runs, and each minute, since the charts end
-// now. It reads few runs.
+// markActivity returns a mark that changes when a run ends, when the unfinished runs change, and every minute, because the
+// charts end at the present time. It reads few runs.
 func (s *server) markActivity(ctx context.Context) (string, error) {
 	minute := time.Now().Truncate(time.Minute)
 	a, err := s.Service.RunActivity(ctx, minute.Add(-time.Minute))

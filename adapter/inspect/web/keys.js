@@ -1,4 +1,4 @@
-// Keys for those who know them. ? lists them, and turns them off in this browser.
+// Keyboard shortcuts. ? lists them. They can be turned off in this browser.
 import { element } from "./live.js";
 
 const home = document.querySelector("nav.within a").getAttribute("href").replace(/inspect\/.*$/, "");
@@ -9,12 +9,12 @@ const list = [
   ["p", "pause or resume updates"], ["?", "show these keys"], ["Esc", "close this list, leave a field"],
 ];
 
-const off = "apbridge-keys-off"; // in the browser's storage, which may be refused
+const off = "apbridge-keys-off"; // key in localStorage, which may be unavailable
 function stored(value) {
   try {
     if (value === undefined) return localStorage.getItem(off) === "yes";
     localStorage.setItem(off, value ? "yes" : "no");
-  } catch { /* it holds until the page is left */ }
+  } catch { /* the choice holds until the page is closed */ }
   return Boolean(value);
 }
 
@@ -34,7 +34,7 @@ opener.addEventListener("click", () => dialog.showModal());
 document.querySelector("nav.within").append(opener);
 document.querySelector("main").append(dialog);
 
-/** The next or previous link of a list. The list of runs knows rows that are not in the page. */
+/** Focuses the next or previous link of a list. The list of runs has rows that are not in the page and moves itself. */
 function step(by) {
   const long = document.querySelector(".virtual");
   if (long && !document.activeElement.closest?.("[data-waiting]")) {
