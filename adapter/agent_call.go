@@ -59,16 +59,16 @@ func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
 type CallKeeper interface {
 	// Begin is called when a call begins. keeps reports whether the call should be kept.
 	Begin() (keeps bool)
-	// Room requests memory for n bytes of a body and returns how many may be kept.
-	Room(n int) int
+	// Reserve requests memory for n bytes of a body and returns how many may be kept.
+	Reserve(n int) int
 	// End follows each Begin when the response has ended or was closed. c is nil if nothing was kept.
 	End(c EndedCall)
 }
 
 // EndedCall is a kept call. Safe for concurrent use.
 type EndedCall interface {
-	// Room returns how many bytes its bodies use of the memory granted by CallKeeper.Room.
-	Room() int
+	// Reserved returns how many bytes its bodies use of the memory granted by CallKeeper.Reserve.
+	Reserved() int
 	// Shown returns the call without anything that could grant access, and without its number. It searches for secrets
 	// at each call.
 	Shown() AgentCall

@@ -58,14 +58,14 @@ func (a agentCheck) checkTLS() {
 	a.lookedAt(t.Files()...)
 	switch wrong, err := "", error(nil); {
 	case t != (AgentTLS{}) && strings.HasPrefix(strings.ToLower(a.URL), "http://"):
-		a.complain(key, "has no effect, because %s.url begins with http://; write https:// there, or leave this out", a.key)
+		a.problem(key, "has no effect, because %s.url begins with http://; write https:// there, or leave this out", a.key)
 	case t.Cert != "" && t.Key == "":
-		a.complain(key+".key", "is missing; name the file with the key of %s.cert", key)
+		a.problem(key+".key", "is missing; name the file with the key of %s.cert", key)
 	case t.Cert == "" && t.Key != "":
-		a.complain(key+".cert", "is missing; name the file with the certificate of %s.key", key)
+		a.problem(key+".cert", "is missing; name the file with the certificate of %s.key", key)
 	default:
 		if _, wrong, err = t.load(); err != nil {
-			a.complain(join(key, wrong), "cannot be used: %s; name files in PEM, and the key of the certificate", err)
+			a.problem(join(key, wrong), "cannot be used: %s; name files in PEM, and the key of the certificate", err)
 		}
 	}
 }

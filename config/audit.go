@@ -20,6 +20,6 @@ func (r *report) checkAudit(a Audit) {
 		return
 	}
 	if about, err := os.Stat(filepath.Dir(a.File)); err != nil || !about.IsDir() {
-		r.complain("audit.file", "is in the folder %q, which does not exist; create it, or write another", filepath.Dir(a.File))
+		r.problem("audit.file", "is in the folder %q, which does not exist; create it, or write another", filepath.Dir(a.File))
 	}
 }

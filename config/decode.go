@@ -36,8 +36,8 @@ func (d decoder) at(n *yaml.Node) place {
 	return p
 }
 
-func (d decoder) complain(n *yaml.Node, key, format string, args ...any) {
-	d.add(d.at(n).complain(key, format, args...))
+func (d decoder) problem(n *yaml.Node, key, format string, args ...any) {
+	d.add(d.at(n).problem(key, format, args...))
 }
 
 // decode sets v from n. A null keeps the default.
@@ -68,16 +68,16 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 	}
 	if n.Kind != yaml.MappingNode {
 		if hint := misplaced(key, n, fieldNames(v.Type())); hint != "" {
-			d.complain(n, key, "%s", hint)
+			d.problem(n, key, "%s", hint)
 			return
 		}
-		d.complain(n, key, "must have keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
+		d.problem(n, key, "must have keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
 		return
 	}
 	d.eachPair(key, n, func(k, value *yaml.Node) {
 		field := fieldByName(v, k.Value)
 		if !field.IsValid() {
-			d.complain(k, join(key, k.Value), "there is no such key; %s", suggestKey(key, k.Value, fieldNames(v.Type())))
+			d.problem(k, join(key, k.Value), "there is no such key; %s", suggestKey(key, k.Value, fieldNames(v.Type())))
 			return
 		}
 		d.decode(join(key, k.Value), value, field)
@@ -121,7 +121,7 @@ func aloneIn(v reflect.Value) reflect.Value {
 
 func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.complain(n, key, "must have names with values, not %s", kindName(n))
+		d.problem(n, key, "must have names with values, not %s", kindName(n))
 		return
 	}
 	d.eachPair(key, n, func(k, value *yaml.Node) {
@@ -142,13 +142,13 @@ func (d decoder) eachPair(key string, n *yaml.Node, visit func(k, value *yaml.No
 		k := n.Content[i]
 		switch first, twice := seen[k.Value]; {
 		case k.Kind != yaml.ScalarNode:
-			d.complain(k, key, "a key must be a plain word, not %s", kindName(k))
+			d.problem(k, key, "a key must be a plain word, not %s", kindName(k))
 		case k.Tag == "!!merge":
-			d.complain(k, key, "merge keys (<<) are not supported; write the keys out")
+			d.problem(k, key, "merge keys (<<) are not supported; write the keys out")
 		case twice && d.lines:
-			d.complain(k, join(key, k.Value), "is written twice, first in line %d; keep one", first)
+			d.problem(k, join(key, k.Value), "is written twice, first in line %d; keep one", first)
 		case twice:
-			d.complain(k, join(key, k.Value), "is written twice; keep one")
+			d.problem(k, join(key, k.Value), "is written twice; keep one")
 		default:
 			seen[k.Value] = k.Line
 			visit(k, n.Content[i+1])
@@ -158,7 +158,7 @@ func (d decoder) eachPair(key string, n *yaml.Node, visit func(k, value *yaml.No
 
 func (d decoder) decodeList(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
-		d.complain(n, key, "must be a list such as [a, b], not %s", kindName(n))
+		d.problem(n, key, "must be a list such as [a, b], not %s", kindName(n))
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
@@ -173,11 +173,11 @@ func (d decoder) decodeList(key string, n *yaml.Node, v reflect.Value) {
 
 func (d decoder) decodeScalar(key string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode {
-		d.complain(n, key, "must be %s, not %s", wanted(v.Type()), kindName(n))
+		d.problem(n, key, "must be %s, not %s", wanted(v.Type()), kindName(n))
 		return
 	}
 	if err := setScalar(v, n.Value); err != nil {
-		d.complain(n, key, "must be %s, not %q", wanted(v.Type()), n.Value)
+		d.problem(n, key, "must be %s, not %q", wanted(v.Type()), n.Value)
 	}
 }
 

@@ -57,14 +57,14 @@ func (d databaseCheck) checkKeys() {
 		key, err := parseKey(text)
 		switch {
 		case err != nil:
-			d.complain(name, "%v", err)
+			d.problem(name, "%v", err)
 		case indexOf(keys, key) >= 0:
-			d.complain(name, "is the same key as encryption.keys[%d]; list each key once, with the one for writing first", indexOf(keys, key))
+			d.problem(name, "is the same key as encryption.keys[%d]; list each key once, with the one for writing first", indexOf(keys, key))
 		}
 		keys = append(keys, key)
 	}
 	if e.Write == "plain" && len(e.Keys) == 0 {
-		d.complain("encryption.write", "is plain, which is also the default without keys; leave it out, or add the keys for reading")
+		d.problem("encryption.write", "is plain, which is also the default without keys; leave it out, or add the keys for reading")
 	}
 }
 

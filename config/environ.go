@@ -68,14 +68,14 @@ func (p putter) put(key string, path []string, v reflect.Value) {
 	case v.Kind() == reflect.Map:
 		p.putEntry(key, path, v)
 	default:
-		p.add(p.from.complain(join(key, path[0]), "%s has no keys below it", key))
+		p.add(p.from.problem(join(key, path[0]), "%s has no keys below it", key))
 	}
 }
 
 func (p putter) putField(key string, path []string, v reflect.Value) {
 	field := fieldByName(v, path[0])
 	if !field.IsValid() {
-		p.add(p.from.complain(join(key, path[0]), "there is no such key; %s", suggestKey(key, path[0], fieldNames(v.Type()))))
+		p.add(p.from.problem(join(key, path[0]), "there is no such key; %s", suggestKey(key, path[0], fieldNames(v.Type()))))
 		return
 	}
 	p.put(join(key, path[0]), path[1:], field)
@@ -134,7 +134,7 @@ func (p putter) parse(key, text string) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
 		// The parser's message could quote a secret.
-		p.add(p.from.complain(key, "is not valid JSON"))
+		p.add(p.from.problem(key, "is not valid JSON"))
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 	}
 	return doc.Content[0]

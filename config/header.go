@@ -48,7 +48,7 @@ func escaped(text string) string {
 func (r *report) checkPrincipalParts(key string, value Secret) {
 	for _, part := range principalPart.FindAllString(value.Reveal(), -1) {
 		if part != principalID && part != principalTenant {
-			r.complain(key, "there is no %s; write %s or %s", part, principalID, principalTenant)
+			r.problem(key, "there is no %s; write %s or %s", part, principalID, principalTenant)
 		}
 	}
 }

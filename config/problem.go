@@ -60,6 +60,6 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.name, p.line)
 }
 
-func (p place) complain(key, format string, args ...any) Problem {
+func (p place) problem(key, format string, args ...any) Problem {
 	return Problem{Where: p.String(), Key: key, Text: fmt.Sprintf(format, args...), line: p.line}
 }

@@ -13,8 +13,8 @@ import (
 // agentLine adds an agent, so that a case has no problem of a missing one.
 const agentLine = "\nagents: {a: {url: 'http://127.0.0.1:1'}}\n"
 
-// TestComplaints covers every kind of mistake in a file and its message.
-func TestComplaints(t *testing.T) {
+// TestProblems covers every kind of mistake in a file and its message.
+func TestProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -344,7 +344,7 @@ func FuzzLoad(f *testing.F) {
 		l.validate(l.cfg, Options{})
 		for _, c := range l.problems {
 			if c.Text == "" || c.Where == "" && c.Key == "" {
-				t.Errorf("a complaint without a mistake: %#v", c)
+				t.Errorf("a problem without a mistake: %#v", c)
 			}
 		}
 	})

@@ -12,13 +12,13 @@ func (a Agent) Recording() (file string, ok bool) { return strings.CutPrefix(a.U
 func (a agentCheck) checkRecording(name, file string) {
 	switch info, err := os.Stat(file); {
 	case file == "":
-		a.complain(a.key+".url", "names no recording; write replay:FILE, with a file written by apbridge run --record")
+		a.problem(a.key+".url", "names no recording; write replay:FILE, with a file written by apbridge run --record")
 	case err != nil:
-		a.complain(a.key+".url", "the recording %s cannot be read: %s", file, reason(err))
+		a.problem(a.key+".url", "the recording %s cannot be read: %s", file, reason(err))
 	case !info.Mode().IsRegular():
-		a.complain(a.key+".url", "the recording %s is not a regular file", file)
+		a.problem(a.key+".url", "the recording %s is not a regular file", file)
 	}
 	if a.Passthrough {
-		a.complain(a.key+".passthrough", "needs an agent, but agents.%s.url is a recording; leave it out", name)
+		a.problem(a.key+".passthrough", "needs an agent, but agents.%s.url is a recording; leave it out", name)
 	}
 }

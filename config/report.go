@@ -38,14 +38,14 @@ func (r *report) warn(c Problem) {
 	}
 }
 
-// complain reports a problem with a key's value. Further problems with the same key are dropped.
-func (r *report) complain(key, format string, args ...any) {
+// problem reports a problem with a key's value. Further problems with the same key are dropped.
+func (r *report) problem(key, format string, args ...any) {
 	for _, c := range r.problems {
 		if c.Key == key {
 			return
 		}
 	}
-	r.add(r.placeOf(key).complain(key, format, args...))
+	r.add(r.placeOf(key).problem(key, format, args...))
 }
 
 // placeOf returns the origin of the key, or of the nearest one above it.
@@ -61,19 +61,19 @@ func (r *report) placeOf(key string) place {
 
 func (r *report) oneOf(key, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		r.complain(key, "cannot be %q; choose one of %s", value, strings.Join(allowed, ", "))
+		r.problem(key, "cannot be %q; choose one of %s", value, strings.Join(allowed, ", "))
 	}
 }
 
 func (r *report) atLeast(key string, value, least int64) {
 	if value < least {
-		r.complain(key, "cannot be %d; the minimum is %d", value, least)
+		r.problem(key, "cannot be %d; the minimum is %d", value, least)
 	}
 }
 
 func (r *report) positive(key string, ok bool) {
 	if !ok {
-		r.complain(key, "cannot be 0; leave the key out for the default")
+		r.problem(key, "cannot be 0; leave the key out for the default")
 	}
 }
 
@@ -82,20 +82,20 @@ func (r *report) checkURL(key, raw string) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		r.complain(key, "is not a URL; write it like http://127.0.0.1:8000")
+		r.problem(key, "is not a URL; write it like http://127.0.0.1:8000")
 	case u.User != nil: // first, because the problem must not show it
-		r.complain(key, "contains a user name or password; send credentials in headers instead")
+		r.problem(key, "contains a user name or password; send credentials in headers instead")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		r.complain(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
+		r.problem(key, "cannot be %q; write it like http://127.0.0.1:8000", raw)
 	case u.RawQuery != "" || u.Fragment != "":
-		r.complain(key, "cannot have a query or fragment; end it with the path")
+		r.problem(key, "cannot have a query or fragment; end it with the path")
 	}
 }
 
 // checkText refuses U+0000, which the database cannot store as text. YAML is always UTF-8.
 func (r *report) checkText(at, s string) {
 	if strings.Contains(s, "\x00") {
-		r.complain(at, "contains U+0000, which cannot be stored; leave it out")
+		r.problem(at, "contains U+0000, which cannot be stored; leave it out")
 	}
 }
 
@@ -104,11 +104,11 @@ func (r *report) checkHeaders(key string, headers map[string]Secret) {
 	for _, name := range sortedNames(headers) {
 		switch value := headers[name].Reveal(); {
 		case !headerName.MatchString(name):
-			r.complain(join(key, name), "this is not the name of a header")
+			r.problem(join(key, name), "this is not the name of a header")
 		case slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)):
-			r.complain(join(key, name), "this header belongs to the bridge and cannot be set")
+			r.problem(join(key, name), "this header belongs to the bridge and cannot be set")
 		case strings.ContainsFunc(value, isControl):
-			r.complain(join(key, name), "the value contains a line break or another control character")
+			r.problem(join(key, name), "the value contains a line break or another control character")
 		}
 	}
 }

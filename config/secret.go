@@ -52,7 +52,7 @@ func (x secretResolver) resolve(key string, s Secret) Secret {
 		return x.secretFromFile(key, path)
 	}
 	if at := x.places[key]; s != "" && at.line > 0 && !strings.HasPrefix(string(s), "sha256:") {
-		x.warn(at.complain(key, "contains a secret in plain text; use env:NAME or file:PATH to keep it out of this file"))
+		x.warn(at.problem(key, "contains a secret in plain text; use env:NAME or file:PATH to keep it out of this file"))
 	}
 	return s
 }
@@ -60,7 +60,7 @@ func (x secretResolver) resolve(key string, s Secret) Secret {
 func (x secretResolver) secretFromEnv(key, name string) Secret {
 	value := x.environ[name]
 	if value == "" {
-		x.complain(key, "the environment variable %s is not set; set it, or write file:PATH", name)
+		x.problem(key, "the environment variable %s is not set; set it, or write file:PATH", name)
 	}
 	return Secret(value)
 }
@@ -70,14 +70,14 @@ func (x secretResolver) secretFromFile(key, path string) Secret {
 	x.looked(path, raw)
 	switch {
 	case errors.Is(err, errTooLarge):
-		x.complain(key, "the secret's file %s is larger than 64 KiB; is it the right one?", path)
+		x.problem(key, "the secret's file %s is larger than 64 KiB; is it the right one?", path)
 	case err != nil:
-		x.complain(key, "the secret's file %s cannot be read: %s", path, reason(err))
+		x.problem(key, "the secret's file %s cannot be read: %s", path, reason(err))
 	case strings.TrimRight(string(raw), "\r\n") == "":
-		x.complain(key, "the secret's file %s is empty", path)
+		x.problem(key, "the secret's file %s is empty", path)
 	default:
 		if lax := laxity(mode); lax != "" {
-			x.warn(x.placeOf(key).complain(key, "the secret's file %s %s; to restrict it to the bridge, run chmod 600 %s", path, lax, path))
+			x.warn(x.placeOf(key).problem(key, "the secret's file %s %s; to restrict it to the bridge, run chmod 600 %s", path, lax, path))
 		}
 		return Secret(strings.TrimRight(string(raw), "\r\n"))
 	}

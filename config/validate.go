@@ -59,18 +59,18 @@ func (d databaseCheck) check() {
 
 func (d databaseCheck) checkDatabase() {
 	if d.cfg.Database == "" {
-		d.complain("database", "is empty; write the path of a SQLite file, like apbridge.db")
+		d.problem("database", "is empty; write the path of a SQLite file, like apbridge.db")
 	}
 	switch scheme, rest, isURL := strings.Cut(d.cfg.Database, "://"); {
 	case scheme == "postgres" || scheme == "postgresql":
 		d.checkServer(rest)
 	case keywords.MatchString(d.cfg.Database):
-		d.complain("database", "describes a PostgreSQL server by keywords; write it like postgres://user:password@host:5432/name")
+		d.problem("database", "describes a PostgreSQL server by keywords; write it like postgres://user:password@host:5432/name")
 	case isURL:
-		d.complain("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
+		d.problem("database", "is a URL of %q; write the path of a SQLite file, or postgres://user:password@host:5432/name", scheme)
 	}
 	if d.cfg.SecureDelete && strings.Contains(d.cfg.Database, "://") {
-		d.complain("secure_delete", "only applies to SQLite files; PostgreSQL keeps deleted rows until its VACUUM, so leave this out")
+		d.problem("secure_delete", "only applies to SQLite files; PostgreSQL keeps deleted rows until its VACUUM, so leave this out")
 	}
 }
 
@@ -89,7 +89,7 @@ func (d databaseCheck) checkServer(rest string) {
 		}
 	}
 	if name == "" {
-		d.complain("database", "names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name")
+		d.problem("database", "names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name")
 	}
 }
 
@@ -97,7 +97,7 @@ func (d databaseCheck) checkLimits() {
 	m := d.cfg.Limits
 	d.positive("limits.body", m.Body > 0)
 	if m.RequestMemory < m.Body {
-		d.complain("limits.request_memory", "cannot be less than limits.body, because a body of that length could never be accepted")
+		d.problem("limits.request_memory", "cannot be less than limits.body, because a body of that length could never be accepted")
 	}
 	d.positive("limits.artifact", m.Artifact > 0)
 	d.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
@@ -120,7 +120,7 @@ func (d databaseCheck) checkLimits() {
 	if m.Database != 0 {
 		d.atLeast("limits.database", int64(m.Database), 1<<20)
 		if strings.Contains(d.cfg.Database, "://") {
-			d.complain("limits.database", "only limits a SQLite file; set a quota in PostgreSQL, and leave this out")
+			d.problem("limits.database", "only limits a SQLite file; set a quota in PostgreSQL, and leave this out")
 		}
 	}
 }

@@ -31,13 +31,13 @@ var ownHeaders = []string{
 func (r *report) checkAgents(cfg *Config, dialects []string) {
 	names := sortedNames(cfg.Agents)
 	if len(names) == 0 {
-		r.complain("agents", "there are no agents; add one below agents:, or with --agent NAME=URL")
+		r.problem("agents", "there are no agents; add one below agents:, or with --agent NAME=URL")
 	}
 	for _, name := range names {
 		agentCheck{r, "agents." + name, cfg.Agents[name], cfg.Listen, dialects}.check(name)
 	}
 	if d := cfg.DefaultAgent; d != "" && !slices.Contains(names, d) {
-		r.complain("default_agent", "there is no agent called %q; %s", d, suggest(d, names))
+		r.problem("default_agent", "there is no agent called %q; %s", d, suggest(d, names))
 	}
 }
 
@@ -53,11 +53,11 @@ type agentCheck struct {
 func (a agentCheck) checkName(name string) {
 	switch {
 	case !agentName.MatchString(name):
-		a.complain(a.key, "the name %q cannot be used; take 1 to 64 of A-Z a-z 0-9 _ -", name)
+		a.problem(a.key, "the name %q cannot be used; take 1 to 64 of A-Z a-z 0-9 _ -", name)
 	case name == "search":
-		a.complain(a.key, `an agent cannot be called "search", which is a route`)
+		a.problem(a.key, `an agent cannot be called "search", which is a route`)
 	case uuidShape.MatchString(name):
-		a.complain(a.key, "an agent's name cannot be a UUID, because assistants have UUIDs")
+		a.problem(a.key, "an agent's name cannot be a UUID, because assistants have UUIDs")
 	}
 }
 
@@ -70,7 +70,7 @@ func (a agentCheck) checkLoop() {
 		return
 	}
 	if strings.EqualFold(u.Hostname(), host) || Loopback(u.Host) && (Loopback(a.listen) || host == "" || net.ParseIP(host).IsUnspecified()) {
-		a.complain(a.key+".url", "is the address of this bridge (listen: %s), so each request would come back to it; write the agent's address", a.listen)
+		a.problem(a.key+".url", "is the address of this bridge (listen: %s), so each request would come back to it; write the agent's address", a.listen)
 	}
 }
 
@@ -78,7 +78,7 @@ func (a agentCheck) check(name string) {
 	a.checkName(name)
 	switch file, recorded := a.Recording(); {
 	case a.URL == "":
-		a.complain(a.key+".url", "is missing; write the agent's address")
+		a.problem(a.key+".url", "is missing; write the agent's address")
 	case recorded:
 		a.checkRecording(name, file)
 	default:
@@ -96,7 +96,7 @@ func (a agentCheck) check(name string) {
 	a.checkBounds()
 	for i, p := range a.Artifacts.Exclude {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
-			a.complain(fmt.Sprintf("%s.artifacts.exclude[%d]", a.key, i), "%q is not a pattern; write paths with * and ?, like build/*.log", p)
+			a.problem(fmt.Sprintf("%s.artifacts.exclude[%d]", a.key, i), "%q is not a pattern; write paths with * and ?, like build/*.log", p)
 		}
 	}
 	a.checkMemory()
@@ -108,12 +108,12 @@ func (a agentCheck) checkMemory() {
 	for i, n := range m.Namespaces {
 		at := fmt.Sprintf("%s.namespaces[%d]", key, i)
 		if !namespaceTemplate.MatchString(n) {
-			a.complain(at, "cannot be %q; write labels separated by slashes, like users/{user_id}", n)
+			a.problem(at, "cannot be %q; write labels separated by slashes, like users/{user_id}", n)
 			continue
 		}
 		for _, name := range templateName.FindAllStringSubmatch(n, -1) {
 			if !knownName.MatchString(name[1]) {
-				a.complain(at, "there is no field %s; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id", name[0])
+				a.problem(at, "there is no field %s; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id", name[0])
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (a agentCheck) checkMemory() {
 	useless := map[string]bool{"max_items": m.MaxItems > 0, "allow_writes": m.AllowWrites, "store_url": m.StoreURL != ""}
 	for _, name := range sortedNames(useless) {
 		if useless[name] {
-			a.complain(key+"."+name, "has no effect without namespaces, because an agent only reads and writes in its memory.namespaces; name some")
+			a.problem(key+"."+name, "has no effect without namespaces, because an agent only reads and writes in its memory.namespaces; name some")
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (r *report) checkAuth(cfg *Config) {
 		at := fmt.Sprintf("auth.jwt[%d]", i)
 		c.checkIssuer(at, j)
 		if issuers[j.Issuer] {
-			c.complain(at+".issuer", "%q is also the issuer of an entry above; issuers must differ", j.Issuer)
+			c.problem(at+".issuer", "%q is also the issuer of an entry above; issuers must differ", j.Issuer)
 		}
 		issuers[j.Issuer] = true
 	}
@@ -36,9 +36,9 @@ func (r *report) checkAuth(cfg *Config) {
 func (c keyCheck) checkID(at, id string) {
 	switch {
 	case id == "":
-		c.complain(at+".id", "is missing; logs show the id instead of the key")
+		c.problem(at+".id", "is missing; logs show the id instead of the key")
 	case c.ids[id]:
-		c.complain(at+".id", "%q is taken by a key above; ids must differ", id)
+		c.problem(at+".id", "%q is taken by a key above; ids must differ", id)
 	}
 	c.checkText(at+".id", id)
 	c.ids[id] = true
@@ -49,7 +49,7 @@ func (c keyCheck) checkPrefixes(a Auth) {
 	for _, j := range a.JWT {
 		for _, id := range slices.Sorted(maps.Keys(c.ids)) {
 			if j.ID != "" && strings.HasPrefix(id, j.Name("")) {
-				c.complain("auth.jwt", "ids of tokens begin with %q, and so does %q; choose another id", j.Name(""), id)
+				c.problem("auth.jwt", "ids of tokens begin with %q, and so does %q; choose another id", j.Name(""), id)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (c keyCheck) checkAccess(at string, a Access, scope string, scopes ...strin
 func (c keyCheck) checkRights(at string, rights []string) {
 	for i, r := range rights {
 		if !slices.Contains(mapping.Rights(), r) {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q; %s", r, suggest(r, mapping.Rights()))
+			c.problem(fmt.Sprintf("%s[%d]", at, i), "there is no right called %q; %s", r, suggest(r, mapping.Rights()))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (c keyCheck) checkNamespaces(at string, namespaces []string) {
 	for i, ns := range namespaces {
 		c.checkText(fmt.Sprintf("%s[%d]", at, i), ns)
 		if !namespaceLabels.MatchString(strings.ReplaceAll(ns, ownID, "id")) {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels separated by slashes, like users/alice or users/{id}", ns)
+			c.problem(fmt.Sprintf("%s[%d]", at, i), "cannot be %q; write labels separated by slashes, like users/alice or users/{id}", ns)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (c keyCheck) checkExpires(at, expires string) {
 		return
 	}
 	if _, err := time.Parse(time.RFC3339, expires); err != nil {
-		c.complain(at, "cannot be %q; write a time in RFC 3339 form, like 2027-01-31T00:00:00Z", expires)
+		c.problem(at, "cannot be %q; write a time in RFC 3339 form, like 2027-01-31T00:00:00Z", expires)
 	}
 }
 
@@ -99,9 +99,9 @@ func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
 	c.checkText(at+".san", one.SAN)
 	switch {
 	case (one.Subject == "") == (one.SAN == ""):
-		c.complain(at, "must have either subject or san, the name in the certificate that identifies the client")
+		c.problem(at, "must have either subject or san, the name in the certificate that identifies the client")
 	case t.ClientCA == "":
-		c.complain(at, "has no effect without tls.client_ca, by which certificates are requested and checked")
+		c.problem(at, "has no effect without tls.client_ca, by which certificates are requested and checked")
 	}
 	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
 }
@@ -120,19 +120,19 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 		c.checkAddress(at+".jwks", j.JWKS, true)
 	}
 	if len(j.Audience) == 0 {
-		c.complain(at+".audience", "is missing; without it, tokens that the issuer creates for other services would be valid here too")
+		c.problem(at+".audience", "is missing; without it, tokens that the issuer creates for other services would be valid here too")
 	}
 	if len(j.Algorithms) == 0 {
-		c.complain(at+".algorithms", "is empty, so no token would be valid; leave it out for the usual ones")
+		c.problem(at+".algorithms", "is empty, so no token would be valid; leave it out for the usual ones")
 	}
 	for i, name := range j.Algorithms {
 		c.oneOf(fmt.Sprintf("%s.algorithms[%d]", at, i), name, pinned...)
 	}
 	if j.Leeway > mostLeeway {
-		c.complain(at+".leeway", "cannot be more than %s, because tokens would be valid long after they expire; synchronize the clocks instead", mostLeeway)
+		c.problem(at+".leeway", "cannot be more than %s, because tokens would be valid long after they expire; synchronize the clocks instead", mostLeeway)
 	}
 	if j.Claims.ID == "" {
-		c.complain(at+".claims.id", "is empty; name the claim that identifies the caller, such as sub")
+		c.problem(at+".claims.id", "is empty; name the claim that identifies the caller, such as sub")
 	}
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }
@@ -143,12 +143,12 @@ func (c keyCheck) checkAddress(at, text string, asked bool) {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		c.complain(at, "is missing; write the iss of the tokens")
+		c.problem(at, "is missing; write the iss of the tokens")
 	case !asked:
 	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-		c.complain(at, "cannot be used to request keys; write an https URL, or name a file as jwks")
+		c.problem(at, "cannot be used to request keys; write an https URL, or name a file as jwks")
 	case u.Scheme == "http" && !Loopback(hostPort(u)):
-		c.complain(at, "is used to request keys without TLS, so anyone on the way could replace them; write https://, or name a file as jwks")
+		c.problem(at, "is used to request keys without TLS, so anyone on the way could replace them; write https://, or name a file as jwks")
 	}
 }
 

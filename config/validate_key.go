@@ -35,13 +35,13 @@ func (c keyCheck) checkSecret(at string, key Secret) {
 	sum, hashed := strings.CutPrefix(key.Reveal(), "sha256:")
 	switch {
 	case key == "":
-		c.complain(at, "is missing; write env:NAME, file:PATH or sha256:HEX")
+		c.problem(at, "is missing; write env:NAME, file:PATH or sha256:HEX")
 	case c.secrets[key]:
-		c.complain(at, "is the same as a key above; keys must differ")
+		c.problem(at, "is the same as a key above; keys must differ")
 	case hashed && !isSHA256(sum):
-		c.complain(at, "sha256: must be followed by 64 hexadecimal digits")
+		c.problem(at, "sha256: must be followed by 64 hexadecimal digits")
 	case !hashed && len(key) < minKey:
-		c.complain(at, "is shorter than %d characters and could be guessed; try openssl rand -hex 24", minKey)
+		c.problem(at, "is shorter than %d characters and could be guessed; try openssl rand -hex 24", minKey)
 	}
 	c.secrets[key] = true
 }
@@ -54,7 +54,7 @@ func isSHA256(s string) bool {
 func (c keyCheck) checkAgentNames(at string, names []string) {
 	for i, name := range names {
 		if !slices.Contains(c.agents, name) {
-			c.complain(fmt.Sprintf("%s[%d]", at, i), "there is no agent called %q; %s", name, suggest(name, c.agents))
+			c.problem(fmt.Sprintf("%s[%d]", at, i), "there is no agent called %q; %s", name, suggest(name, c.agents))
 		}
 	}
 }

@@ -38,14 +38,14 @@ func (n netCheck) check() {
 func (n netCheck) checkListen() {
 	n.checkAddress("listen", n.cfg.Listen)
 	if !Loopback(n.cfg.Listen) && !n.cfg.Auth.On() {
-		n.complain("listen", "%s can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key", n.cfg.Listen)
+		n.problem("listen", "%s can be reached from other machines, but auth.keys is empty, so everybody there could use the agents; listen on 127.0.0.1, or add a key", n.cfg.Listen)
 	}
 	if n.cfg.Admin == "" {
 		return
 	}
 	n.checkAddress("admin", n.cfg.Admin)
 	if !Loopback(n.cfg.Admin) {
-		n.complain("admin", "%s can be reached from other machines; it shows the internals of the process, so keep it on 127.0.0.1", n.cfg.Admin)
+		n.problem("admin", "%s can be reached from other machines; it shows the internals of the process, so keep it on 127.0.0.1", n.cfg.Admin)
 	}
 }
 
@@ -55,19 +55,19 @@ func (n netCheck) checkAddress(key, addr string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		n.complain(key, "cannot be %q; write host:port, like 127.0.0.1:8080", addr)
+		n.problem(key, "cannot be %q; write host:port, like 127.0.0.1:8080", addr)
 	}
 }
 
 func (n netCheck) checkHosts() {
 	for i, h := range n.cfg.Hosts {
 		if h == "" || strings.ContainsAny(h, "/:*@ ") {
-			n.complain(fmt.Sprintf("hosts[%d]", i), "cannot be %q; write a name without scheme and port, like bridge.local", h)
+			n.problem(fmt.Sprintf("hosts[%d]", i), "cannot be %q; write a name without scheme and port, like bridge.local", h)
 		}
 	}
 	for i, p := range n.cfg.TrustedProxies {
 		if _, err := ParseNetwork(p); err != nil {
-			n.complain(fmt.Sprintf("trusted_proxies[%d]", i), "cannot be %q; write an address or a network, like 10.0.0.0/8", p)
+			n.problem(fmt.Sprintf("trusted_proxies[%d]", i), "cannot be %q; write an address or a network, like 10.0.0.0/8", p)
 		}
 	}
 }
@@ -87,9 +87,9 @@ func (n netCheck) checkOrigins() {
 		case o == "*":
 			n.checkAnyOrigin(key)
 		case o == "null":
-			n.complain(key, `"null" is the origin of every sandboxed page and local file; name the origins to allow`)
+			n.problem(key, `"null" is the origin of every sandboxed page and local file; name the origins to allow`)
 		case o != LoopbackOrigins && !isOrigin(o):
-			n.complain(key, "cannot be %q; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine", o)
+			n.problem(key, "cannot be %q; write scheme://host[:port] in lower case and nothing after it, like http://localhost:3000, or loopback for all pages of this machine", o)
 		}
 	}
 }
@@ -97,9 +97,9 @@ func (n netCheck) checkOrigins() {
 func (n netCheck) checkAnyOrigin(key string) {
 	switch {
 	case len(n.cfg.CORS.Origins) > 1:
-		n.complain(key, `"*" allows every origin, so the others have no effect; keep "*" or the list`)
+		n.problem(key, `"*" allows every origin, so the others have no effect; keep "*" or the list`)
 	case !n.cfg.Auth.On():
-		n.complain(key, `"*" without auth.keys would let any web page in a browser on this machine use the agents; name the origins, or add a key`)
+		n.problem(key, `"*" without auth.keys would let any web page in a browser on this machine use the agents; name the origins, or add a key`)
 	}
 }
 
@@ -108,15 +108,15 @@ func (n netCheck) checkAnyOrigin(key string) {
 func (n netCheck) checkTLS() {
 	switch t := n.cfg.TLS; {
 	case t.Cert != "" && t.Key == "":
-		n.complain("tls.key", "is missing; name the file with the key of tls.cert")
+		n.problem("tls.key", "is missing; name the file with the key of tls.cert")
 	case t.Cert == "" && t.Key != "":
-		n.complain("tls.cert", "is missing; name the file with the certificate of tls.key")
+		n.problem("tls.cert", "is missing; name the file with the certificate of tls.key")
 	case t.Cert == "" && t.ClientCA != "":
-		n.complain("tls.cert", "is missing; without it the bridge does not use TLS, and tls.client_ca has no effect")
+		n.problem("tls.cert", "is missing; without it the bridge does not use TLS, and tls.client_ca has no effect")
 	case t.On():
 		n.checkAuthorities("tls.client_ca", t.ClientCA)
 		if _, err := KeyPair(t.Cert, t.Key); err != nil {
-			n.complain("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+			n.problem("tls.cert", "cannot be used with tls.key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 			n.lookedAt(t.Cert, t.Key)
 		}
 	}
@@ -129,7 +129,7 @@ func (r *report) checkAuthorities(key, file string) {
 	}
 	if _, err := Authorities(file); err != nil {
 		r.lookedAt(file)
-		r.complain(key, "%s cannot be used: %s; name a file with the certificates of authorities in PEM", file, err)
+		r.problem(key, "%s cannot be used: %s; name a file with the certificates of authorities in PEM", file, err)
 	}
 }
 

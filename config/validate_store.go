@@ -49,34 +49,34 @@ func (i indexCheck) check() {
 	i.checkHeaders("store.index.headers", i.Headers)
 	for _, name := range sortedNames(i.Headers) {
 		if i.Headers[name].IsOfPrincipal() {
-			i.complain(join("store.index.headers", name), "cannot contain the principal, because texts of several principals are sent in one request")
+			i.problem(join("store.index.headers", name), "cannot contain the principal, because texts of several principals are sent in one request")
 		}
 	}
 	if strings.ContainsFunc(i.Key.Reveal(), isControl) {
-		i.complain("store.index.key", "contains a line break or another control character")
+		i.problem("store.index.key", "contains a line break or another control character")
 	}
 }
 
 // checkNone refuses settings of an index that has no effect.
 func (i indexCheck) checkNone() {
 	if i.Dims != 0 || i.URL != "" || i.Key != "" {
-		i.complain("store.index.embed", "is missing; write provider:model, like openai:text-embedding-3-small")
+		i.problem("store.index.embed", "is missing; write provider:model, like openai:text-embedding-3-small")
 	}
 }
 
 func (i indexCheck) checkEmbed() {
 	switch {
 	case codeFile.MatchString(i.Embed):
-		i.complain("store.index.embed", "cannot be %q, because the bridge does not run a graph's code; serve the function behind an OpenAI-compatible /v1/embeddings, write its address as store.index.url, and write provider:model", i.Embed)
+		i.problem("store.index.embed", "cannot be %q, because the bridge does not run a graph's code; serve the function behind an OpenAI-compatible /v1/embeddings, write its address as store.index.url, and write provider:model", i.Embed)
 	case i.Provider() == i.Embed || i.Provider() == "" || i.Model() == "":
-		i.complain("store.index.embed", "cannot be %q; write provider:model, like openai:text-embedding-3-small", i.Embed)
+		i.problem("store.index.embed", "cannot be %q; write provider:model, like openai:text-embedding-3-small", i.Embed)
 	case i.URL == "":
-		i.complain("store.index.url", "is missing; write the address at which %q serves /embeddings, which can be any OpenAI-compatible server", i.Provider())
+		i.problem("store.index.url", "is missing; write the address at which %q serves /embeddings, which can be any OpenAI-compatible server", i.Provider())
 	default:
 		i.checkURL("store.index.url", i.URL)
 	}
 	if i.URL == homes["openai"] && i.Key == "" && len(i.Headers) == 0 {
-		i.complain("store.index.key", "is missing; OpenAI requires one: write env:NAME or file:PATH, or set OPENAI_API_KEY")
+		i.problem("store.index.key", "is missing; OpenAI requires one: write env:NAME or file:PATH, or set OPENAI_API_KEY")
 	}
 }
 
@@ -86,11 +86,11 @@ func (i indexCheck) checkFields() {
 			continue
 		}
 		if err := i.path(path); err != nil {
-			i.complain(fmt.Sprintf("store.index.fields[%d]", n), "%q %v; write paths like text or notes[*].text, or $ for the whole value", path, err)
+			i.problem(fmt.Sprintf("store.index.fields[%d]", n), "%q %v; write paths like text or notes[*].text, or $ for the whole value", path, err)
 		}
 	}
 	if len(i.Fields) == 0 {
-		i.complain("store.index.fields", "is empty, so no item would be found by its meaning; leave it out, or name paths")
+		i.problem("store.index.fields", "is empty, so no item would be found by its meaning; leave it out, or name paths")
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *report) checkTTL(ttl TTL) {
 	r.atLeast("store.ttl.sweep_interval_minutes", int64(ttl.Sweep), 1)
 	for key, minutes := range map[string]int{"store.ttl.default_ttl": ttl.Default, "store.ttl.sweep_interval_minutes": ttl.Sweep} {
 		if minutes > minutesMost {
-			r.complain(key, "cannot be %d; the maximum is %d minutes", minutes, minutesMost)
+			r.problem(key, "cannot be %d; the maximum is %d minutes", minutes, minutesMost)
 		}
 	}
 }
@@ -121,9 +121,9 @@ func (s storeCheck) check() {
 	agent, there := s.cfg.Agents[name]
 	switch {
 	case !there:
-		s.complain("store.agent", "cannot be %q, which is not below agents; name the agent whose store is to be used", name)
+		s.problem("store.agent", "cannot be %q, which is not below agents; name the agent whose store is to be used", name)
 	case agent.Dialect == "taskstep":
-		s.complain("store.agent", "names %q, whose dialect taskstep has no store; name a thread/run agent, or leave it out for the bridge's own", name)
+		s.problem("store.agent", "names %q, whose dialect taskstep has no store; name a thread/run agent, or leave it out for the bridge's own", name)
 	}
 	s.checkTenants()
 	if !there {
@@ -131,14 +131,14 @@ func (s storeCheck) check() {
 	}
 	const unused = "has no effect, because clients use the store of agent %q (store.agent). Configure it in the agent's server and leave this out"
 	if s.cfg.Store.Index.On() {
-		s.complain("store.index.embed", unused, name)
+		s.problem("store.index.embed", unused, name)
 	}
 	if s.cfg.Store.TTL.Default != 0 {
-		s.complain("store.ttl.default_ttl", unused, name)
+		s.problem("store.ttl.default_ttl", unused, name)
 	}
 	for _, other := range sortedNames(s.cfg.Agents) {
 		if len(s.cfg.Agents[other].Memory.Namespaces) > 0 {
-			s.complain("agents."+other+".memory.namespaces", "belong to the bridge's own store, which no client can write to while store.agent is set; leave one of them out")
+			s.problem("agents."+other+".memory.namespaces", "belong to the bridge's own store, which no client can write to while store.agent is set; leave one of them out")
 		}
 	}
 	s.checkQuotas(name)
@@ -155,7 +155,7 @@ func (s storeCheck) checkQuotas(name string) {
 	}
 	for _, key := range sortedNames(list) {
 		if list[key] != 0 {
-			s.complain(key, "has no effect, because clients use the store of agent %q (store.agent); leave it out", name)
+			s.problem(key, "has no effect, because clients use the store of agent %q (store.agent); leave it out", name)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (s storeCheck) checkTenants() {
 	for i, j := range s.cfg.Auth.JWT {
 		tenants[j.Tenant] = true
 		if j.Claims.Tenant != "" {
-			s.complain("store.agent", shared+"tokens name their tenants (auth.jwt[%d].claims.tenant); leave it out, or use one tenant", i)
+			s.problem("store.agent", shared+"tokens name their tenants (auth.jwt[%d].claims.tenant); leave it out, or use one tenant", i)
 		}
 	}
 	for _, c := range s.cfg.Auth.Certificates {
@@ -183,5 +183,5 @@ func (s storeCheck) checkTenants() {
 	if names[0] == "" {
 		names[0] = `""`
 	}
-	s.complain("store.agent", shared+"there are %s; leave it out, or use one tenant", strings.Join(names, ", "))
+	s.problem("store.agent", shared+"there are %s; leave it out, or use one tenant", strings.Join(names, ", "))
 }

@@ -29,13 +29,13 @@ var hookHost = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9
 func (r *report) checkWebhooks(w Webhooks) {
 	for i, host := range w.Hosts {
 		if _, err := netip.ParseAddr(host); err != nil && !hookHost.MatchString(host) {
-			r.complain(fmt.Sprintf("webhooks.hosts[%d]", i), "cannot be %q; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one", host)
+			r.problem(fmt.Sprintf("webhooks.hosts[%d]", i), "cannot be %q; write a host without scheme and port, like hooks.example.com, or *.example.com for all below one", host)
 		}
 	}
 	switch {
 	case w.PreviousSecret != "" && w.Secret == "":
-		r.complain("webhooks.previous_secret", "is used in addition to webhooks.secret, which is missing; write it there")
+		r.problem("webhooks.previous_secret", "is used in addition to webhooks.secret, which is missing; write it there")
 	case w.PreviousSecret != "" && w.PreviousSecret == w.Secret:
-		r.complain("webhooks.previous_secret", "is the same as webhooks.secret; leave it out")
+		r.problem("webhooks.previous_secret", "is the same as webhooks.secret; leave it out")
 	}
 }

@@ -62,8 +62,8 @@ func RunSpan(run string) string {
 	return strings.ToLower(run[19:23] + run[24:36])
 }
 
-// Place returns the position of the run itself in the trace of its request, or the zero value.
-func (r *Run) Place() Trace {
+// Span returns the run's own span in the trace of its request, or the zero value.
+func (r *Run) Span() Trace {
 	if r.Options.Trace == nil || r.Options.Trace.Parent == "" {
 		return Trace{}
 	}

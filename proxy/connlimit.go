@@ -54,16 +54,16 @@ func (c *connLimit) full() bool { return c.most > 0 && c.open.Load() > c.most }
 // acceptQuiet is the minimum interval between log lines about connections that cannot be accepted.
 const acceptQuiet = 10 * time.Second
 
-// complaints receives the log of net/http, which reports up to two hundred times a second that it cannot accept
+// problems receives the log of net/http, which reports up to two hundred times a second that it cannot accept
 // connections. Only the first report of an interval is logged.
-type complaints struct {
+type problems struct {
 	log *zap.Logger
 
 	mu   sync.Mutex
 	last time.Time
 }
 
-func (c *complaints) Write(line []byte) (int, error) {
+func (c *problems) Write(line []byte) (int, error) {
 	text := string(bytes.TrimSpace(line))
 	if !bytes.Contains(line, []byte("Accept error")) {
 		c.log.Info(text)

@@ -23,7 +23,7 @@ func TestAcceptErrorsAreThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
-		c := &complaints{log: zap.New(core)}
+		c := &problems{log: zap.New(core)}
 		for range 200 * 25 { // 25 seconds, at the shortest pause of net/http
 			_, _ = c.Write([]byte("http: Accept error: accept tcp 127.0.0.1:80: accept4: too many open files; retrying in 5ms\n"))
 			time.Sleep(5 * time.Millisecond)

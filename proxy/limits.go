@@ -30,15 +30,15 @@ func (g bodyGuard) Pass(x *guard.Exchange) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
-	limit, complaint := g.bodyLimit(r)
+	limit, problem := g.bodyLimit(r)
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
-		g.refuse(w, r, complaint())
+		g.refuse(w, r, problem())
 		linger(w, r.Body)
 		return false
 	}
 	from, paced := r.Body, g.paceBody(w, r)
-	r.Body = body.Bounded(w, r, limit, complaint)
+	r.Body = body.Bounded(w, r, limit, problem)
 	if r.ProtoMajor == 1 && !passthrough.Owns(r.URL.Path) { // its transport may still read the body
 		x.AtEnd(func() {
 			if tap := tapOf(r.Context()); tap != nil && tap.status >= http.StatusBadRequest && paced.leaves(r.ContentLength) {
@@ -78,7 +78,7 @@ func linger(w http.ResponseWriter, from io.Reader) {
 
 // bodyLimit returns the maximum length of a body, and the error for a longer one. The face checks the size of the file
 // in a form that is within the limit.
-func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, complaint func() *mapping.Error) {
+func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, problem func() *mapping.Error) {
 	if streamed(r) {
 		most := int64(g.limits.Artifact)
 		return most + body.FormOverhead, func() *mapping.Error { return body.UploadTooLarge(most) }

@@ -188,7 +188,7 @@ func (s *Server) newHTTP() *http.Server {
 		ConnState:         s.admission.connections.watch,
 		// Every request must reach the handler, because framingGuard counts them.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     stdlog.New(&complaints{log: s.log.Named("http")}, "", 0),
+		ErrorLog:                     stdlog.New(&problems{log: s.log.Named("http")}, "", 0),
 	}
 }
 

@@ -161,8 +161,8 @@ func (a *ThreadAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.write(w)
 		return
 	}
-	if complaint := aegraRefuses(route, r.URL.Query(), body); a.Aegra && complaint != "" {
-		refuseAegra(w, complaint)
+	if problem := aegraRefuses(route, r.URL.Query(), body); a.Aegra && problem != "" {
+		refuseAegra(w, problem)
 		return
 	}
 	switch route {

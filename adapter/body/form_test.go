@@ -57,7 +57,7 @@ func TestForms(t *testing.T) {
 	file, about := filePart(`filename="a.txt"`, "x"), func(v string) string { return fieldPart("about", v) }
 	for _, c := range []struct {
 		sent  string
-		want  string // name, field and content; or a part of the complaint
+		want  string // name, field and content; or a part of the problem
 		class mapping.Class
 	}{
 		{file + closing, "a.txt||x", ""},

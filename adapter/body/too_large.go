@@ -18,24 +18,24 @@ func UploadTooLarge(limit int64) *mapping.Error {
 	return mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The upload is larger than %d bytes, the limit of limits.artifact.", limit)
 }
 
-// Bounded returns the body of a request. Reading it fails with the complaint if it is longer than limit. A body whose
+// Bounded returns the body of a request. Reading it fails with the problem if it is longer than limit. A body whose
 // announced length is within the limit needs no check, because net/http ends it there.
-func Bounded(w http.ResponseWriter, r *http.Request, limit int64, complaint func() *mapping.Error) io.ReadCloser {
+func Bounded(w http.ResponseWriter, r *http.Request, limit int64, problem func() *mapping.Error) io.ReadCloser {
 	if r.ContentLength >= 0 && r.ContentLength <= limit {
 		return r.Body
 	}
-	return bounded{http.MaxBytesReader(w, r.Body, limit), complaint}
+	return bounded{http.MaxBytesReader(w, r.Body, limit), problem}
 }
 
 type bounded struct {
 	io.ReadCloser
-	complaint func() *mapping.Error
+	problem func() *mapping.Error
 }
 
 func (b bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		err = b.complaint()
+		err = b.problem()
 	}
 	return n, err
 }

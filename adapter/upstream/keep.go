@@ -65,7 +65,7 @@ func (c *openCall) noteRequest(req *http.Request) *http.Request {
 		return req
 	}
 	c.method, c.target, c.request = req.Method, req.URL, req.Header
-	c.sent.room, c.received.room = c.to.Room, c.to.Room
+	c.sent.reserve, c.received.reserve = c.to.Reserve, c.to.Reserve
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
 	}
@@ -133,8 +133,8 @@ type keptCall struct {
 	sentSize, receivedSize int64
 }
 
-// Room implements adapter.EndedCall.
-func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
+// Reserved implements adapter.EndedCall.
+func (c *keptCall) Reserved() int { return len(c.sentBody) + len(c.receivedBody) }
 
 // Shown implements adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
@@ -164,7 +164,7 @@ func (t *recordedBody) Read(p []byte) (int, error) {
 // first holds the beginning of a body. Safe for concurrent use, because a transport may still read the body after the
 // response has arrived.
 type first struct {
-	room func(n int) int
+	reserve func(n int) int
 
 	mu   sync.Mutex
 	size int64
@@ -180,7 +180,7 @@ func (f *first) add(p []byte) {
 		return
 	}
 	n := min(len(p), keptBody-len(f.raw))
-	got := f.room(n)
+	got := f.reserve(n)
 	f.full = got < len(p)
 	f.raw = append(f.raw, p[:got]...)
 }

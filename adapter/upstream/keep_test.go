@@ -31,7 +31,7 @@ func (k *keptCalls) Begin() bool {
 	return true
 }
 
-func (k *keptCalls) Room(n int) int {
+func (k *keptCalls) Reserve(n int) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n = min(n, k.room)

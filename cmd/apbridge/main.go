@@ -77,7 +77,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 			fmt.Fprintln(p.Err, "apbridge: interrupted. Requests that were already sent may have been executed.")
 			return console.ExitInterrupted
 		}
-		p.Complain(err)
+		p.Refuse(err)
 		return console.ExitCode(err)
 	}
 	return 0

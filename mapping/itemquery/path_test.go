@@ -81,7 +81,7 @@ func TestRefusedItemIndexes(t *testing.T) {
 			got = fmt.Sprint(mapping.Classify(err).Detail.(map[string]any)["field"])
 		}
 		if got != field {
-			t.Errorf("%.60s: %v, want a complaint about %q", index, err, field)
+			t.Errorf("%.60s: %v, want a problem about %q", index, err, field)
 		}
 	}
 }

@@ -15,18 +15,18 @@ import (
 
 const (
 	mostBytes = 256 << 10 // of a schema
-	mostSaid  = 3         // complaints of one value
+	mostSaid  = 3         // problems of one value
 	textLimit = 200       // bytes of one
 )
 
 // place is the base URI of a schema. Nothing is read from it.
 const place = "apbridge://schema/response"
 
-// Complaint describes why a value does not fit the schema, or returns "" if it does. A schema that is invalid, larger
+// Problem describes why a value does not fit the schema, or returns "" if it does. A schema that is invalid, larger
 // than 256 KiB, or refers to another document is unusable and refuses nothing. Nothing is loaded from files or the
 // network. Numbers with an exponent of more than three digits are not checked. The text contains no part of the value
 // except names of its members. Safe for concurrent use.
-func Complaint(schema, value json.RawMessage) string {
+func Problem(schema, value json.RawMessage) string {
 	compiled := compile(schema)
 	v, ok := read(value)
 	if compiled == nil || !ok {

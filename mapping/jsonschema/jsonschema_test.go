@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestComplaint(t *testing.T) {
+func TestProblem(t *testing.T) {
 	t.Parallel()
 	const decision = `{"type":"object","properties":{"days":{"type":"integer","minimum":1},"who":{"type":"string","pattern":"^[a-z]+$"}},"required":["days"]}`
 	large := `{"type":"integer","description":"` + strings.Repeat("x", mostBytes) + `"}`
@@ -39,9 +39,9 @@ func TestComplaint(t *testing.T) {
 		{`{"maximum":5}`, `1e999999999`, ""},
 		{`{"maximum":1e999999999}`, `6`, ""},
 	} {
-		got := Complaint(json.RawMessage(c.schema), json.RawMessage(c.value))
+		got := Problem(json.RawMessage(c.schema), json.RawMessage(c.value))
 		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) || strings.Contains(got, "SECRET") {
-			t.Errorf("Complaint(%.80s, %s) = %q, want %q", c.schema, c.value, got, c.says)
+			t.Errorf("Problem(%.80s, %s) = %q, want %q", c.schema, c.value, got, c.says)
 		}
 	}
 }
@@ -53,18 +53,18 @@ func TestNothingIsLoaded(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"type":"integer"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := Complaint(json.RawMessage(`{"$ref":"file://`+file+`"}`), json.RawMessage(`"x"`)); got != "" {
+	if got := Problem(json.RawMessage(`{"$ref":"file://`+file+`"}`), json.RawMessage(`"x"`)); got != "" {
 		t.Errorf("the file was read: %s", got)
 	}
 }
 
-func FuzzComplaint(f *testing.F) {
+func FuzzProblem(f *testing.F) {
 	f.Add([]byte(`{"type":"object","required":["a"]}`), []byte(`{"a":1}`))
 	f.Add([]byte(`{"$ref":"#"}`), []byte(`[1,"x"]`))
 	f.Add([]byte(`{"items":{"$ref":"#"},"uniqueItems":true,"pattern":"a+"}`), []byte(`[[],[]]`))
 	f.Fuzz(func(t *testing.T, schema, value []byte) {
-		if got := Complaint(schema, value); utf8.Valid(value) && utf8.Valid(schema) && !utf8.ValidString(got) {
-			t.Errorf("Complaint(%q, %q) = %q", schema, value, got)
+		if got := Problem(schema, value); utf8.Valid(value) && utf8.Valid(schema) && !utf8.ValidString(got) {
+			t.Errorf("Problem(%q, %q) = %q", schema, value, got)
 		}
 	})
 }

@@ -21,8 +21,8 @@ func CheckSchemas(o *mapping.RunOptions) error {
 		if !ok || len(q.Schema) == 0 {
 			continue
 		}
-		if complaint := jsonschema.Complaint(q.Schema, value); complaint != "" {
-			return invalidAnswer(o.Asked, "The answer to question %s does not fit its response_schema: %s.", q.ID, complaint)
+		if problem := jsonschema.Problem(q.Schema, value); problem != "" {
+			return invalidAnswer(o.Asked, "The answer to question %s does not fit its response_schema: %s.", q.ID, problem)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func asSchema(schema json.RawMessage, text string) (json.RawMessage, bool) {
 		}
 	}
 	for _, value := range candidates {
-		if jsonschema.Complaint(schema, value) == "" {
+		if jsonschema.Problem(schema, value) == "" {
 			return value, true
 		}
 	}

@@ -220,14 +220,14 @@ func (in *Input) LostMessageData() (names, metadata bool) {
 	return names, metadata
 }
 
-// TextWithFiles returns the text of a message's content, followed by the names of its files. name returns the agent's name for a
-// held file, or "" if the agent did not receive the file.
+// TextWithFiles returns the text of a message's content, followed by the names of its files. name returns the agent's
+// name for a held file, or "" if the agent did not receive the file.
 func TextWithFiles(message json.RawMessage, name func(Attachment) string) string {
 	return textWithFiles(MessageText(message), message, name)
 }
 
-// InputTextWithFiles is TextWithFiles for a message of the state into which the input was merged. It uses the text of the input, which may
-// be long, instead of reading the message again.
+// InputTextWithFiles is TextWithFiles for a message of the state into which the input was merged. It uses the text of the
+// input, which may be long, instead of reading the message again.
 func (in *Input) InputTextWithFiles(message json.RawMessage, name func(Attachment) string) string {
 	if in.HasText && bytes.Equal(message, in.request()) {
 		return textWithFiles(in.Text, message, name)

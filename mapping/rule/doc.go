@@ -54,8 +54,8 @@
 // (agents.NAME.answer_by_message). It stays an ordinary message with its id and files, which the agent receives before
 // the step, with their names in the text. A file or a link without text is also an answer, with its name as the text.
 // Other messages that the thread lacks are sent before the answer, except results of the open call, which the answer
-// replaces (WithoutResultOf). They cannot be sent with an answer that is only consent; X-Apbridge-Unsupported then reports
-// them. A message by itself never gives approval. It begins a new task, as in LangGraph, unless it is sent as run.start
+// replaces (WithoutResultOf). They cannot be sent with an answer that is only consent; X-Apbridge-Unsupported then
+// reports them. A message by itself never gives approval. It begins a new task, as in LangGraph, unless it is sent as run.start
 // of the streaming protocol, which answers any open question.
 //
 // Questions of a graph are passed on unchanged. The ids in their answers are checked, and the values are checked

@@ -59,9 +59,9 @@ func (l *callLog) Begin() bool {
 	return l.max > 0 && !l.closed
 }
 
-// Room implements adapter.CallKeeper. The granted bytes count for this run until the call is dropped or the log is
+// Reserve implements adapter.CallKeeper. The granted bytes count for this run until the call is dropped or the log is
 // closed.
-func (l *callLog) Room(n int) int {
+func (l *callLog) Reserve(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.bytes+int64(n) > maxRunCallBytes && len(l.calls) > 0 {
@@ -99,7 +99,7 @@ func (l *callLog) End(c adapter.EndedCall) {
 func (l *callLog) drop() {
 	c := l.calls[0]
 	l.calls = l.calls[1:]
-	n := min(l.bytes, int64(c.Room()))
+	n := min(l.bytes, int64(c.Reserved()))
 	l.bytes -= n
 	l.total.Add(-n)
 }

@@ -35,7 +35,7 @@ func TestCallsAreCapturedByStatusOfTheRun(t *testing.T) {
 // keptOf is a call with bodies of the given size.
 type keptOf int
 
-func (k keptOf) Room() int { return int(k) }
+func (k keptOf) Reserved() int { return int(k) }
 
 func (k keptOf) Shown() adapter.AgentCall {
 	return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}}
@@ -47,7 +47,7 @@ const callsKept = 256
 func exchange(k *callLog, times, size int) {
 	for range times {
 		if k.Begin() {
-			k.End(keptOf(k.Room(size)))
+			k.End(keptOf(k.Reserve(size)))
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 func (e *Engine) runContext(ctx context.Context, r *mapping.Run) context.Context {
 	at := traceOf(r)
 	if e.tracer != nil {
-		at = r.Place()
+		at = r.Span()
 	}
 	ctx = mapping.WithHops(ctx, r.Options.Hops)
 	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)

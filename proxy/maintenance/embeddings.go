@@ -22,14 +22,14 @@ const (
 // Embeddings computes the vectors of items in the long-term store: of new and changed items, and of all items after a
 // change of the index.
 type Embeddings struct {
-	items *item.Chores
+	items *item.Maintenance
 	zap   *zap.Logger
 	after time.Duration // embedAfter
 	said  logthrottle.Limiter
 }
 
 // NewEmbeddings returns Embeddings of items.
-func NewEmbeddings(items *item.Chores, logger *zap.Logger) *Embeddings {
+func NewEmbeddings(items *item.Maintenance, logger *zap.Logger) *Embeddings {
 	return &Embeddings{items: items, zap: logger.Named("embeddings"), after: embedAfter}
 }
 

@@ -55,7 +55,7 @@ func TestItemsBecomeVectors(t *testing.T) {
 	})
 	st := openIndexed(t, e)
 	core, logs := observer.New(zap.ErrorLevel)
-	work := maintenance.NewEmbeddings(st.ItemChores, zap.New(core))
+	work := maintenance.NewEmbeddings(st.ItemMaintenance, zap.New(core))
 	work.RestFor(time.Millisecond)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -106,7 +106,7 @@ func TestLogNamesARefusedItem(t *testing.T) {
 	})
 	st := openIndexed(t, e)
 	core, logs := observer.New(zap.DebugLevel)
-	work := maintenance.NewEmbeddings(st.ItemChores, zap.New(core))
+	work := maintenance.NewEmbeddings(st.ItemMaintenance, zap.New(core))
 	ctx, stop := context.WithCancel(t.Context())
 	for key, value := range map[string]string{"secret": `{"t":"my diary"}`, "plain": `{"t":"x"}`} {
 		if err := st.Items.Put(ctx, item.Put{Item: mapping.Item{Namespace: []string{"users", "ada"}, Key: key, Value: []byte(value)}}); err != nil {

@@ -12,14 +12,14 @@ import (
 
 // Items removes expired items of the long-term store and indexes those written by an older version.
 type Items struct {
-	items *item.Chores
+	items *item.Maintenance
 	every time.Duration
 	zap   *zap.Logger
 }
 
 // NewItems returns Items that works at the given interval. Removal is not urgent, since readers do not see expired
 // items.
-func NewItems(items *item.Chores, every time.Duration, logger *zap.Logger) *Items {
+func NewItems(items *item.Maintenance, every time.Duration, logger *zap.Logger) *Items {
 	return &Items{items: items, every: every, zap: logger.Named("items")}
 }
 

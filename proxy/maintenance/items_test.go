@@ -30,16 +30,16 @@ func TestItemsAreSweptAsOftenAsConfigured(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); maintenance.NewItems(st.ItemChores, time.Hour, zap.NewNop()).Run(ctx) }()
+		go func() { defer close(ended); maintenance.NewItems(st.ItemMaintenance, time.Hour, zap.NewNop()).Run(ctx) }()
 		time.Sleep(59 * time.Minute)
 		synctest.Wait()
-		before, err := st.ItemChores.Expired(t.Context())
+		before, err := st.ItemMaintenance.Expired(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		after, err := st.ItemChores.Expired(t.Context())
+		after, err := st.ItemMaintenance.Expired(t.Context())
 		if err != nil || !before || after {
 			t.Errorf("expired item exists before the sweep: %v, after it: %v, %v", before, after, err)
 		}

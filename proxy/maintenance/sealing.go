@@ -29,14 +29,14 @@ const othersFirst = "bodies of the database must be rewritten, but another bridg
 // are no longer needed. The next process continues interrupted work.
 type Sealing struct {
 	bodies *store.Sealing
-	items  *item.Chores
+	items  *item.Maintenance
 	zap    *zap.Logger
 	said   logthrottle.Limiter // of failures
 	wait   logthrottle.Limiter // of other bridges
 }
 
 // NewSealing returns Sealing for bodies and for the index of items.
-func NewSealing(bodies *store.Sealing, items *item.Chores, logger *zap.Logger) *Sealing {
+func NewSealing(bodies *store.Sealing, items *item.Maintenance, logger *zap.Logger) *Sealing {
 	return &Sealing{bodies: bodies, items: items, zap: logger.Named("encryption")}
 }
 

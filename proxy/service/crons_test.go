@@ -456,7 +456,7 @@ func TestSpanOfACronsRunIsBelowItsTick(t *testing.T) {
 		w.cron(t, everyHour())
 		time.Sleep(time.Hour + time.Second)
 		runs, err := w.st.Runs.List(t.Context(), mapping.RunQuery{})
-		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Place().ID() == "" {
+		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Span().ID() == "" {
 			t.Errorf("got %+v, %v", runs, err)
 		}
 	})

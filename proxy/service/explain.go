@@ -112,7 +112,7 @@ func (s *Service) explainRunning(e *adapter.Explanation, st store.RunSummary) {
 	up := &adapter.UpstreamReason{Step: st.Steps + 1, Since: st.Last.At, Attempt: st.Run.Attempt}
 	e.Reason, e.Upstream = adapter.ReasonUpstream, up
 	if st.Last.Head.Waiting {
-		e.Message = fmt.Sprintf("It is waiting for agent %s, which waits for something outside, such as an authorization that a person must give.", st.Run.Agent)
+		e.Message = fmt.Sprintf("It is waiting for agent %s, which is waiting for something outside the conversation, such as an authorization by a person.", st.Run.Agent)
 		return
 	}
 	e.Message = fmt.Sprintf("It is waiting for agent %s, which has sent nothing for step %d in the last %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))

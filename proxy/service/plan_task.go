@@ -238,7 +238,7 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 
 // setResumed records the trace of the answered run. The answer's own trace is that of its request.
 func (p *runPlan) setResumed(asked *mapping.Run) {
-	if at := asked.Place(); at.Parent != "" {
+	if at := asked.Span(); at.Parent != "" {
 		p.out.Run.Options.Resumes = &at
 	}
 }

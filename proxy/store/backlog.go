@@ -39,7 +39,7 @@ func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
 		return t.Get(countHooks, nil, sqldb.Out{&found.Webhooks})
 	})
 	if err == nil {
-		found.Items, err = s.ItemChores.WithoutVectors(ctx)
+		found.Items, err = s.ItemMaintenance.WithoutVectors(ctx)
 	}
 	return found, err
 }

@@ -46,7 +46,7 @@ func (b *harness) sweep() {
 	b.t.Helper()
 	for more := true; more; {
 		var err error
-		more, err = b.ItemChores.Sweep(b.ctx)
+		more, err = b.ItemMaintenance.Sweep(b.ctx)
 		b.ok(err)
 	}
 }

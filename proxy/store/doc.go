@@ -2,7 +2,7 @@
 // assistants, webhooks, requests with an Idempotency-Key, rates and secrets. Items and files have their own packages
 // below it (item, artifact), and package tables contains the code that these share with store. Together they contain
 // all SQL of the bridge, except that of the database layer (package sqldb). The engine, the log, stepping, the service,
-// the maintenance chores and the sender of webhooks use it, and the bridge opens it. It does not call agents, start
+// maintenance and the sender of webhooks use it, and the bridge opens it. It does not call agents, start
 // runs or depend on HTTP.
 //
 // The objects of package store are in one package because an operation writes several of them: an event moves the heads

@@ -176,7 +176,7 @@ func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	path := filepath.Join(t.TempDir(), "new.db")
 	b := fixtureHarness(t, path, "a process that died", keys...)
 	writeAll(b)
-	_, _, err := b.ItemChores.Embed(b.ctx)
+	_, _, err := b.ItemMaintenance.Embed(b.ctx)
 	b.ok(err)
 	b.ok(b.Close())
 	b.ok(execOn(path, "VACUUM"))

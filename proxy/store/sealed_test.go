@@ -49,7 +49,7 @@ func (b *harness) settle() (forgotten []string) {
 		n, err := b.Sealing.Reseal(b.ctx, func(int64) {})
 		b.ok(err)
 		for told := 1; told > 0; {
-			told, err = b.ItemChores.Reindex(b.ctx)
+			told, err = b.ItemMaintenance.Reindex(b.ctx)
 			b.ok(err)
 		}
 		again = n > 0
@@ -81,7 +81,7 @@ func TestKeysAreAddedAndRemoved(t *testing.T) {
 				dsn := fresh(t)
 				b := fixtureHarness(t, dsn, "a process that died", steps[0])
 				writeAll(b)
-				_, _, err := b.ItemChores.Embed(b.ctx)
+				_, _, err := b.ItemMaintenance.Embed(b.ctx)
 				b.ok(err)
 				if sealed := steps[0] != nil; found(t, dsn) == sealed && !strings.Contains(dsn, "://") {
 					t.Errorf("the files contain words of bodies: %v", sealed)

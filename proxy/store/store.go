@@ -57,14 +57,14 @@ type Store struct {
 	Calls   *Calls
 	Events  *Events
 
-	Artifacts  *artifact.Table
-	Items      *item.Table
-	ItemChores *item.Chores
-	Assistants *Assistants
-	Agents     *Agents
-	Crons      *Crons
-	Deliveries *Outbox
-	Requests   *Requests
+	Artifacts       *artifact.Table
+	Items           *item.Table
+	ItemMaintenance *item.Maintenance
+	Assistants      *Assistants
+	Agents          *Agents
+	Crons           *Crons
+	Deliveries      *Outbox
+	Requests        *Requests
 
 	Owners    *Owners
 	Retention *Retention
@@ -100,12 +100,12 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 }
 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
-	table, chores := item.New(b.DB, o.Index, o.TTL, b.Quotas)
+	table, maintenance := item.New(b.DB, o.Index, o.TTL, b.Quotas)
 	return &Store{
 		base: b, log: log,
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
-		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: &Crons{b, o.Crons},
+		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemMaintenance: maintenance, Crons: &Crons{b, o.Crons},
 		Assistants: &Assistants{b}, Agents: &Agents{base: b}, Deliveries: &Outbox{b},
 		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b},
 	}

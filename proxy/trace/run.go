@@ -23,7 +23,7 @@ func (t *Tracer) Run(ctx context.Context, r *mapping.Run, part bool) (context.Co
 	}
 	id, options := spanOf(r.ID), []otel.SpanStartOption{otel.WithTimestamp(r.CreatedAt), otel.WithAttributes(attributesOf(r)...)}
 	if part {
-		id, options[0] = otel.SpanID{}, linkTo(r.Place())
+		id, options[0] = otel.SpanID{}, linkTo(r.Span())
 	} else if r.Options.Resumes != nil {
 		options = append(options, linkTo(*r.Options.Resumes))
 	}

@@ -77,7 +77,7 @@ func TestUnsupportedSettingsAreRefused(t *testing.T) {
 		if !errors.As(err, &all) || !strings.Contains(err.Error(), "environment "+name+": ") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", variable, err)
 		} else if !strings.Contains(err.Error(), "OTEL_BSP_EXPORT_TIMEOUT") {
-			t.Errorf("%s: the other complaint is missing: %v", variable, err)
+			t.Errorf("%s: the other problem is missing: %v", variable, err)
 		}
 	}
 	_, err := trace.Read([]string{somewhere, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"})

@@ -72,7 +72,7 @@ func (t *Tracer) startAs(ctx context.Context, id otel.SpanID, name string, optio
 		ctx = otel.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	_, span := t.spans.Start(withID(ctx, id), name, options...)
-	own := placeOf(span.SpanContext())
+	own := traceOf(span.SpanContext())
 	own.Baggage = at.Baggage
 	return mapping.WithTrace(otel.ContextWithSpan(ctx, span), own), span
 }

@@ -88,7 +88,7 @@ func TestBrokenCollectors(t *testing.T) {
 			for range 1000 {
 				tick(tr)
 			}
-			await(t, "a complaint", func() bool { return logs.Len() > 0 })
+			await(t, "a problem", func() bool { return logs.Len() > 0 })
 			for range 1000 {
 				tick(tr)
 			}

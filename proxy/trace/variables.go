@@ -46,8 +46,8 @@ func (v *variables) get(name string) string {
 	return v.set[name]
 }
 
-// complain reports a problem with a variable. It never shows a value that may be a secret.
-func (v *variables) complain(name, format string, args ...any) {
+// problem reports a problem with a variable. It never shows a value that may be a secret.
+func (v *variables) problem(name, format string, args ...any) {
 	v.wrong = append(v.wrong, config.Problem{Where: "environment " + name, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -66,7 +66,7 @@ func (v *variables) yes(name string) bool {
 		return true
 	case "", "false":
 	default:
-		v.complain(name, "%q is neither true nor false", value)
+		v.problem(name, "%q is neither true nor false", value)
 	}
 	return false
 }
@@ -85,7 +85,7 @@ func (v *variables) otlp(what string) (name, value string) {
 func (v *variables) oneOf(name, value string, list ...string) string {
 	value = cmp.Or(value, list[0])
 	if !slices.Contains(list, value) {
-		v.complain(name, "%q is not supported by this bridge. Set it to one of %s", value, strings.Join(list, ", "))
+		v.problem(name, "%q is not supported by this bridge. Set it to one of %s", value, strings.Join(list, ", "))
 	}
 	return value
 }
@@ -97,7 +97,7 @@ func (v *variables) number(name, value string, usual, least int) int {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least {
-		v.complain(name, "%q is not an integer of at least %d", value, least)
+		v.problem(name, "%q is not an integer of at least %d", value, least)
 		return usual
 	}
 	return n
@@ -117,7 +117,7 @@ func (v *variables) pairs(name, value string, each func(key, value string)) {
 		key, raw, ok := strings.Cut(member, "=")
 		plain, err := url.PathUnescape(strings.TrimSpace(raw))
 		if key = strings.TrimSpace(key); !ok || key == "" || err != nil {
-			v.complain(name, "it must be NAME=VALUE,NAME=VALUE, with %%2C for a comma in a value")
+			v.problem(name, "it must be NAME=VALUE,NAME=VALUE, with %%2C for a comma in a value")
 			return
 		}
 		each(key, plain)

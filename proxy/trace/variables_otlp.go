@@ -23,12 +23,12 @@ const (
 func (v *variables) exporter(s *Settings) {
 	v.oneOf("OTEL_TRACES_EXPORTER", v.get("OTEL_TRACES_EXPORTER"), "otlp", "none")
 	if name, value := v.otlp("PROTOCOL"); value == "grpc" {
-		v.complain(name, "this bridge sends traces only by http/protobuf. Set it to http/protobuf, and set the endpoint to the collector's HTTP port (usually 4318)")
+		v.problem(name, "this bridge sends traces only by http/protobuf. Set it to http/protobuf, and set the endpoint to the collector's HTTP port (usually 4318)")
 	} else {
 		v.oneOf(name, value, "http/protobuf")
 	}
 	if file := v.get("OTEL_CONFIG_FILE"); file != "" {
-		v.complain("OTEL_CONFIG_FILE", "this bridge does not read such a file. Unset it, and set the variables instead")
+		v.problem("OTEL_CONFIG_FILE", "this bridge does not read such a file. Unset it, and set the variables instead")
 	}
 	s.endpoint = v.endpoint()
 	name, value := v.otlp("TIMEOUT")
@@ -39,7 +39,7 @@ func (v *variables) exporter(s *Settings) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // the second takes precedence
 		v.pairs(name, v.get(name), func(key, value string) {
 			if !httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value) {
-				v.complain(name, "%q is not a valid header name, or its value is not a valid header value", key)
+				v.problem(name, "%q is not a valid header name, or its value is not a valid header value", key)
 			}
 			s.headers[textproto.CanonicalMIMEHeaderKey(key)] = value
 		})
@@ -58,7 +58,7 @@ func (v *variables) endpoint() *url.URL {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		v.complain(name, "it must be a URL with http:// or https://, such as http://collector:4318")
+		v.problem(name, "it must be a URL with http:// or https://, such as http://collector:4318")
 		return &url.URL{}
 	}
 	if own == "" {
@@ -73,7 +73,7 @@ func (v *variables) endpoint() *url.URL {
 // insecure is for gRPC. In HTTP it must not contradict the scheme.
 func (v *variables) insecure(scheme string) {
 	if name, value := v.otlp("INSECURE"); value != "" && v.yes(name) != (scheme == "http") {
-		v.complain(name, "the scheme of the endpoint, %s, contradicts it. Unset it, or change the scheme", scheme)
+		v.problem(name, "the scheme of the endpoint, %s, contradicts it. Unset it, or change the scheme", scheme)
 	}
 }
 
@@ -84,20 +84,20 @@ func (v *variables) connection(s *Settings) {
 	if pem, ok := v.file(name, file); ok {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			v.complain(name, "%s contains no PEM certificate", file)
+			v.problem(name, "%s contains no PEM certificate", file)
 		}
 	}
 	certName, cert := v.otlp("CLIENT_CERTIFICATE")
 	keyName, key := v.otlp("CLIENT_KEY")
 	switch {
 	case cert == "" && key != "":
-		v.complain(keyName, "it also needs %s", strings.Replace(keyName, "CLIENT_KEY", "CLIENT_CERTIFICATE", 1))
+		v.problem(keyName, "it also needs %s", strings.Replace(keyName, "CLIENT_KEY", "CLIENT_CERTIFICATE", 1))
 	case cert != "" && key == "":
-		v.complain(certName, "it also needs %s", strings.Replace(certName, "CLIENT_CERTIFICATE", "CLIENT_KEY", 1))
+		v.problem(certName, "it also needs %s", strings.Replace(certName, "CLIENT_CERTIFICATE", "CLIENT_KEY", 1))
 	case cert != "":
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			v.complain(certName, "%v", err)
+			v.problem(certName, "%v", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -112,7 +112,7 @@ func (v *variables) file(name, path string) (content []byte, ok bool) {
 	}
 	content, err := os.ReadFile(path) //nolint:gosec // the operator's own file
 	if err != nil {
-		v.complain(name, "%v", err)
+		v.problem(name, "%v", err)
 	}
 	return content, err == nil
 }

@@ -36,11 +36,11 @@ func (v *variables) sampling(s *Settings) {
 		s.sampler = sdk.TraceIDRatioBased(v.ratio(argName, arg))
 		arg = ""
 	default:
-		v.complain(name, "%q is not supported by this bridge. It supports always_on, always_off and traceidratio, each also with parentbased_ before it", text)
+		v.problem(name, "%q is not supported by this bridge. It supports always_on, always_off and traceidratio, each also with parentbased_ before it", text)
 		return
 	}
 	if arg != "" {
-		v.complain(argName, "the sampler %s takes no argument. Unset it, or set %s to %s", text, name, "parentbased_traceidratio")
+		v.problem(argName, "the sampler %s takes no argument. Unset it, or set %s to %s", text, name, "parentbased_traceidratio")
 	}
 	if parentBased {
 		s.sampler = sdk.ParentBased(s.sampler)
@@ -50,7 +50,7 @@ func (v *variables) sampling(s *Settings) {
 func (v *variables) ratio(name, value string) float64 {
 	r, err := strconv.ParseFloat(cmp.Or(value, "1"), 64)
 	if err != nil || !(r >= 0 && r <= 1) {
-		v.complain(name, "%q is not a number from 0 to 1", value)
+		v.problem(name, "%q is not a number from 0 to 1", value)
 		return 1
 	}
 	return r
@@ -63,7 +63,7 @@ func (v *variables) batches(s *Settings) {
 	most := v.number(queue, v.get(queue), sdk.DefaultMaxQueueSize, 1)
 	once := v.number(batch, v.get(batch), min(most, sdk.DefaultMaxExportBatchSize), 1)
 	if once > most {
-		v.complain(batch, "%d exceeds the size of the queue (%s: %d)", once, queue, most)
+		v.problem(batch, "%d exceeds the size of the queue (%s: %d)", once, queue, most)
 	}
 	s.batch = []sdk.BatchSpanProcessorOption{
 		sdk.WithBatchTimeout(v.milliseconds(delay, v.get(delay), sdk.DefaultScheduleDelay*time.Millisecond)),
@@ -103,10 +103,10 @@ func (v *variables) propagators(s *Settings) {
 		case "baggage":
 			s.baggage = true
 		default:
-			v.complain(name, "%q is not supported by this bridge. It supports tracecontext and baggage", strings.TrimSpace(kind))
+			v.problem(name, "%q is not supported by this bridge. It supports tracecontext and baggage", strings.TrimSpace(kind))
 		}
 	}
 	if !traces {
-		v.complain(name, "must include tracecontext, which passes the trace on to agents")
+		v.problem(name, "must include tracecontext, which passes the trace on to agents")
 	}
 }

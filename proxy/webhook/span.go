@@ -12,7 +12,7 @@ import (
 func (s *Sender) traced(ctx context.Context, d store.Delivery) (context.Context, func(status int, outcome string)) {
 	if s.tracer != nil {
 		if r, err := s.runs.Get(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "", d.RunID); err == nil {
-			ctx = mapping.WithRequestID(mapping.WithTrace(ctx, r.Place()), r.Options.RequestID)
+			ctx = mapping.WithRequestID(mapping.WithTrace(ctx, r.Span()), r.Options.RequestID)
 		}
 	}
 	return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)

@@ -119,8 +119,8 @@ func messageOf(e *mapping.Error) string {
 	return e.Message
 }
 
-// complaint is one fault of a request, in the form that FastAPI servers of this protocol send in "detail".
-type complaint struct {
+// problem is one fault of a request, in the form that FastAPI servers of this protocol send in "detail".
+type problem struct {
 	Loc []string `json:"loc"` // body, query or header, then the field
 	Msg string   `json:"msg"`
 }
@@ -128,7 +128,7 @@ type complaint struct {
 // invalid returns an error about a field. The parameter what completes the sentence "<field> must be …".
 func invalid(where, field, what string) *mapping.Error {
 	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be %s.", field, what)
-	e.Detail = []complaint{{Loc: []string{where, field}, Msg: "must be " + what}}
+	e.Detail = []problem{{Loc: []string{where, field}, Msg: "must be " + what}}
 	return e
 }
 

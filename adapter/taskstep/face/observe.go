@@ -38,11 +38,11 @@ func (o *stepObserver) Observe(e *state.Entry) (seen []adapter.Frame) {
 		if s.IsLast {
 			note = "the last step"
 		}
-		seen = append(seen, o.sight(s, note))
+		seen = append(seen, o.frame(s, note))
 	}
 	if s := o.steps.Held(); s != nil && s.N > o.made {
 		o.made = s.N
-		seen = append(seen, o.sight(*s, "held back until it is known whether it is the last"))
+		seen = append(seen, o.frame(*s, "held back until it is known whether it is the last"))
 	}
 	return seen
 }
@@ -52,6 +52,6 @@ func (o *stepObserver) Fork() adapter.Observer {
 	return &stepObserver{steps: o.steps.Fork(), made: o.made, layout: o.layout}
 }
 
-func (o *stepObserver) sight(s mapping.Step, note string) adapter.Frame {
+func (o *stepObserver) frame(s mapping.Step, note string) adapter.Frame {
 	return adapter.Frame{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
 }

@@ -60,7 +60,7 @@ func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 		return opt
 	}
 	if opt.Reason = mapping.CancelledAsTaken; opt.Rollback {
-		q.Complain("reason", "can only be taken with action=interrupt")
+		q.Refuse("reason", "can only be taken with action=interrupt")
 	}
 	return opt
 }
@@ -77,14 +77,14 @@ func (s *server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	thread, ids := o.UUID("thread_id"), o.Texts("run_ids")
 	status := o.Enum("status", "pending", "running", "all")
 	if status == "" && (thread == "" || len(ids) == 0) {
-		o.Complain("run_ids", "and thread_id are required, or status")
+		o.Refuse("run_ids", "and thread_id are required, or status")
 	}
 	if status != "" && len(ids) > 0 {
-		o.Complain("status", "cannot be combined with run_ids: send the ids of the runs or their status")
+		o.Refuse("status", "cannot be combined with run_ids: send the ids of the runs or their status")
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
-			o.Complain("run_ids", "must be a list of UUIDs")
+			o.Refuse("run_ids", "must be a list of UUIDs")
 		}
 	}
 	if err := cmp.Or(o.Err(), q.Err()); err != nil {

@@ -70,7 +70,7 @@ func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 	n.Run.ThreadID = thread
 	o.Needed("schedule", nil)
 	if o.Get("thread_id") != nil {
-		o.Complain("thread_id", "is part of the path: POST /threads/{thread_id}/runs/crons")
+		o.Refuse("thread_id", "is part of the path: POST /threads/{thread_id}/runs/crons")
 	}
 	return n
 }
@@ -80,7 +80,7 @@ func readCronBody(o *request.Fields, thread string) adapter.CronRequest {
 func keepsThreads(o *request.Fields, q *runRequest) bool {
 	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
-		o.Complain("on_run_completed", "can only be delete for crons without a thread in their path")
+		o.Refuse("on_run_completed", "can only be delete for crons without a thread in their path")
 		return false
 	case done == "":
 		return !q.stateless || o.Get("on_completion") != nil && !q.DeleteAfter
@@ -112,7 +112,7 @@ func momentOf(o *request.Fields, name string) time.Time {
 			return at.UTC()
 		}
 	}
-	o.Complain(name, "must be an ISO 8601 time, like 2030-01-31T08:00:00Z")
+	o.Refuse(name, "must be an ISO 8601 time, like 2030-01-31T08:00:00Z")
 	return time.Time{}
 }
 
@@ -141,7 +141,7 @@ func (s *server) patchCron(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range []string{"assistant_id", "agent_id", "thread_id"} {
 		if o.Get(name) != nil {
-			o.Complain(name, "cannot be changed; create another cron")
+			o.Refuse(name, "cannot be changed; create another cron")
 		}
 	}
 	if err := o.ErrSoFar(); err != nil { // other members are read after they are merged

@@ -16,7 +16,7 @@ import (
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {
-		q.Complain("owner", "is required: the id of a key, or ISSUER:SUBJECT of a token")
+		q.Refuse("owner", "is required: the id of a key, or ISSUER:SUBJECT of a token")
 	}
 	if q.Has("tenant") {
 		tenant := q.Text("tenant")

@@ -53,7 +53,7 @@ func itemNamespace(o *request.Fields) []string {
 	o.Needed("namespace", nil)
 	labels := labelsOf(o, "namespace")
 	if labels != nil && len(labels) == 0 {
-		o.Complain("namespace", "must have at least one label")
+		o.Refuse("namespace", "must have at least one label")
 	}
 	return labels
 }
@@ -62,7 +62,7 @@ func itemNamespace(o *request.Fields) []string {
 func labelsOf(o *request.Fields, name string) []string {
 	labels := o.Texts(name)
 	if slices.ContainsFunc(labels, noLabel) {
-		o.Complain(name, wantLabels)
+		o.Refuse(name, wantLabels)
 	}
 	return labels
 }
@@ -79,7 +79,7 @@ func indexOf(o *request.Fields) json.RawMessage {
 	case '[':
 		o.Texts("index")
 	default:
-		o.Complain("index", "must be false or a list of paths, not %s", request.KindName(v))
+		o.Refuse("index", "must be false or a list of paths, not %s", request.KindName(v))
 	}
 	return v
 }
@@ -88,7 +88,7 @@ func (s *server) getItem(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.FlagSent("refresh_ttl")
 	if key == "" {
-		q.Complain("key", "is required")
+		q.Refuse("key", "is required")
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -128,7 +128,7 @@ func namespaceOf(q *request.Query) []string {
 		list = strings.Split(list[0], ".")
 	}
 	if slices.ContainsFunc(list, noLabel) {
-		q.Complain("namespace", wantLabels)
+		q.Refuse("namespace", wantLabels)
 	}
 	return list
 }
@@ -162,11 +162,11 @@ func (s *server) searchItems(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.SearchBy = mapping.SearchBy(o.Enum("search_by", string(mapping.SearchByMeaning), string(mapping.SearchByWords)))
 	if q.SearchBy != "" && q.Query == "" {
-		o.Complain("search_by", "needs a query")
+		o.Refuse("search_by", "needs a query")
 	}
 	q.SortBy, q.Asc = request.SortOf(o, itemSorts...)
 	if q.SortBy == mapping.SortByScore && q.Query == "" {
-		o.Complain("sort_by", "can only be score with a query")
+		o.Refuse("sort_by", "can only be score with a query")
 	}
 	if err := o.Err(); err != nil {
 		return err

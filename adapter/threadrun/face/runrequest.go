@@ -145,11 +145,11 @@ func commandOf(o *request.Fields) *adapter.Command {
 	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: jumpOf(c)}
 	cmd.HasResume = cmd.Resume != nil
 	if request.UnlessEmpty(c.Get("graph")) != nil {
-		c.Complain("graph", "is not supported: a run can only command its own graph")
+		c.Refuse("graph", "is not supported: a run can only command its own graph")
 	}
 	c.CheckUnknown()
 	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
-		c.Complain("update", "must be an object, not %s", request.KindName(cmd.Update))
+		c.Refuse("update", "must be an object, not %s", request.KindName(cmd.Update))
 	}
 	return cmd
 }
@@ -237,7 +237,7 @@ func readCompletion(o *request.Fields, q *runRequest) {
 	onDisconnect := o.Enum("on_disconnect", "cancel", "continue")
 	q.cancel = onDisconnect == "cancel" || onDisconnect == "" && q.ap()
 	if onCompletion == "delete" && !q.stateless {
-		o.Complain("on_completion", "can only be delete for runs without a thread in their path")
+		o.Refuse("on_completion", "can only be delete for runs without a thread in their path")
 	}
 	q.DeleteAfter = onCompletion == "delete"
 	q.Temporary = onCompletion == "" && q.stateless && q.ThreadID == ""
@@ -251,7 +251,7 @@ func webhookOf(o *request.Fields) string {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(s) > 65536 {
-		o.Complain("webhook", "must be an http or https URL")
+		o.Refuse("webhook", "must be an http or https URL")
 		return ""
 	}
 	return s
@@ -275,7 +275,7 @@ func jumpOf(c *request.Fields) json.RawMessage {
 		list = rawjson.ElementsOf(to)
 	}
 	if to != nil && slices.ContainsFunc(list, func(one json.RawMessage) bool { return !leads(one) }) {
-		c.Complain("goto", "must be the name of a node, a Send {node, …}, or a list of these")
+		c.Refuse("goto", "must be the name of a node, a Send {node, …}, or a list of these")
 		return nil
 	}
 	return to

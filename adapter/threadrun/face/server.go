@@ -104,7 +104,7 @@ func queryFault(raw string) error {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 			"The query string cannot be parsed: parameters are name=value, joined by &, with other characters as %%XX. Encode the values.")
 	}
-	var errs []request.Complaint
+	var errs []request.Problem
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(values[name], func(v string) bool { return !mapping.IsText(v) }) {
 			errs = append(errs, request.NoText(name))
@@ -118,7 +118,7 @@ func keyFault(h http.Header) error {
 	if mapping.IsText(h.Get(adapter.IdempotencyKeyHeader)) {
 		return nil
 	}
-	return request.Invalid([]request.Complaint{request.NoText(adapter.IdempotencyKeyHeader)})
+	return request.Invalid([]request.Problem{request.NoText(adapter.IdempotencyKeyHeader)})
 }
 
 func endsInID(template string) bool {
@@ -158,7 +158,7 @@ func pathUUID(r *http.Request, name string) (string, error) {
 	id := strings.ToLower(mux.Vars(r)[name])
 	if !mapping.IsUUID(id) {
 		e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be a UUID.", name)
-		e.Detail = []request.Complaint{{Field: name, Message: name + " must be a UUID"}}
+		e.Detail = []request.Problem{{Field: name, Message: name + " must be a UUID"}}
 		return "", e
 	}
 	return id, nil

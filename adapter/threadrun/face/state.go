@@ -121,7 +121,7 @@ func pointOf(o *request.Fields) adapter.InnerPoint {
 func checkpointOf(o *request.Fields) string {
 	at := pointOf(o)
 	if at.NS != "" {
-		o.Complain("checkpoint.checkpoint_ns", "must be empty here: only a checkpoint of the agent's own graph can be named")
+		o.Refuse("checkpoint.checkpoint_ns", "must be empty here: only a checkpoint of the agent's own graph can be named")
 	}
 	return at.Checkpoint
 }
@@ -187,7 +187,7 @@ func (s *server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	h := adapter.HistoryQuery{Limit: q.Whole("limit", 10, 1, 1000), Before: strings.ToLower(q.Text("before"))}
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
-		q.Complain("before", "must be a checkpoint's UUID")
+		q.Refuse("before", "must be a checkpoint's UUID")
 	}
 	set, err := selection.OfState(q.Texts("select"), stateKeys...)
 	if err := cmp.Or(q.Err(), err); err != nil {
@@ -252,7 +252,7 @@ func beforeOf(o *request.Fields) string {
 		}
 		return in.UUID("checkpoint_id")
 	default:
-		o.Complain("before", "must be a checkpoint or its id, not %s", request.KindName(v))
+		o.Refuse("before", "must be a checkpoint or its id, not %s", request.KindName(v))
 		return ""
 	}
 }

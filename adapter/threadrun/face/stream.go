@@ -26,7 +26,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, v *render.Vie
 	}
 	st := s.newStreaming(w, v, stop)
 	defer st.out.Close()
-	return st.settle(r.Context(), st.pump(ctx), cancel)
+	return st.settle(r.Context(), st.copyFrames(ctx), cancel)
 }
 
 // newStreaming returns a response that has not begun. lost is called if the client is lost (see sse.NewStream).
@@ -79,8 +79,8 @@ type streaming struct {
 	ended  bool
 }
 
-// pump sends frames as they arrive. It returns nil after the run's end or if no more frames are expected.
-func (st *streaming) pump(ctx context.Context) error {
+// copyFrames sends frames as they arrive. It returns nil after the run's end or if no more frames are expected.
+func (st *streaming) copyFrames(ctx context.Context) error {
 	for e, err := range st.s.svc.RunEvents(ctx, st.v.Ref, st.v.After, st.out.Idle) {
 		if err == nil {
 			err = st.send(ctx, e)

@@ -99,7 +99,7 @@ func ttlOf(o *request.Fields) (d *time.Duration, keepLatest bool) {
 		in := o.Sub("ttl")
 		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
 		if in.Get("strategy") != nil && in.Get("ttl") == nil {
-			in.Complain("ttl", "is required with a strategy, which has no effect without a time")
+			in.Refuse("ttl", "is required with a strategy, which has no effect without a time")
 		}
 		return request.Minutes(in, "ttl"), keepLatest
 	}
@@ -139,7 +139,7 @@ func (s *server) getThread(w http.ResponseWriter, r *http.Request) error {
 	parts := q.Texts("include")
 	for _, name := range parts {
 		if name != "ttl" {
-			q.Complain("include", "names the unknown part "+strconv.Quote(name)+"; only ttl is supported")
+			q.Refuse("include", "names the unknown part "+strconv.Quote(name)+"; only ttl is supported")
 		}
 	}
 	if err := q.Err(); err != nil {
@@ -231,7 +231,7 @@ func threadQuery(o *request.Fields) (q adapter.ThreadSearch) {
 	q.Status = mapping.ThreadStatus(o.Enum("status", threadStatuses...))
 	for _, id := range o.Texts("ids") {
 		if id = strings.ToLower(id); !mapping.IsUUID(id) {
-			o.Complain("ids", "must be a list of UUIDs")
+			o.Refuse("ids", "must be a list of UUIDs")
 		}
 		q.IDs = append(q.IDs, id)
 	}
@@ -362,14 +362,14 @@ func (s *server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
 	strategy := o.Enum("strategy", "delete", "keep_latest")
 	ids := o.Texts("thread_ids")
 	if o.Get("thread_ids") == nil {
-		o.Complain("thread_ids", "is required")
+		o.Refuse("thread_ids", "is required")
 	}
 	if most := s.face.Limits.MaxPruneThreads; most > 0 && len(ids) > most {
-		o.Complain("thread_ids", "contains %d threads, but limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
+		o.Refuse("thread_ids", "contains %d threads, but limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
-			o.Complain("thread_ids", "must be a list of UUIDs")
+			o.Refuse("thread_ids", "must be a list of UUIDs")
 		}
 	}
 	if err := o.Err(); err != nil {

@@ -41,7 +41,7 @@ func (s *server) streamThread(w http.ResponseWriter, r *http.Request) error {
 	names := q.Texts("stream_mode")
 	for _, n := range names {
 		if !slices.Contains(threadStreamModes, n) {
-			q.Complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
+			q.Refuse("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
 		}
 	}
 	after, err := render.CursorOf(r.Header)
@@ -76,7 +76,7 @@ func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	defer adapter.MarkLongLived(ctx)()
 	ts.out = sse.NewStream(w, ts.s.beat(), stop)
 	defer ts.out.Close()
-	err := ts.pump(ctx)
+	err := ts.copyFrames(ctx)
 	if err == nil || ctx.Err() != nil || ts.out.Failed() || isNotFound(err) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (ts *threadStream) serve(w http.ResponseWriter, r *http.Request) error {
 	panic(http.ErrAbortHandler)
 }
 
-func (ts *threadStream) pump(ctx context.Context) error {
+func (ts *threadStream) copyFrames(ctx context.Context) error {
 	if err := ts.out.Flush(); err != nil {
 		return err
 	}

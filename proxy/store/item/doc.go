@@ -1,9 +1,9 @@
 // Package item stores the items of the long-term store in the database and searches them by namespace, value, words and
 // meaning. It contains all SQL for items.
 //
-// Table has the operations for clients, limited to what the principal in ctx may access. Chores has the background work
+// Table has the operations for clients, limited to what the principal in ctx may access. Maintenance has the background work
 // for all tenants. Package store opens both (store.Open). The service and the engine (for memories passed to agents)
-// use Table through it, and package maintenance uses Chores. The package computes no vectors itself; the Embedder of
+// use Table through it, and package maintenance uses Maintenance. The package computes no vectors itself; the Embedder of
 // its Index does. It does not depend on threads or runs. Start reading at Table.PutAll and Table.Search.
 //
 // # Searches by text

@@ -17,7 +17,7 @@ import (
 // was set aside and is due again. Until then searches find these items by their words. n is the number of items
 // processed. It is 0 if there are none or another process creates the vectors. aside lists the items with a text that
 // the endpoint refused while it accepted others.
-func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error) {
+func (s *Maintenance) Embed(ctx context.Context) (n int, aside []SetAside, err error) {
 	if s.index == nil {
 		return 0, nil, nil
 	}
@@ -37,7 +37,7 @@ func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error)
 	return n + again, append(aside, more...), err
 }
 
-func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*unseenItem, error)) (n int, aside []SetAside, err error) {
+func (s *Maintenance) embedRead(ctx context.Context, read func(context.Context) ([]*unseenItem, error)) (n int, aside []SetAside, err error) {
 	list, err := read(ctx)
 	if err != nil || len(list) == 0 {
 		return 0, nil, err
@@ -48,7 +48,7 @@ func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*u
 }
 
 // unseenOrCleared reports whether there may be vectors to create. It writes nothing.
-func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
+func (s *Maintenance) unseenOrCleared(ctx context.Context) (due bool, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		state, err := readIndex(t)
 		if err != nil || !state.ready(s.index) {
@@ -78,7 +78,7 @@ type unseenItem struct {
 
 const unseenColumns = `i.tenant, i.namespace, i.item_key, i.updated_us, i.value, i.fields`
 
-func (s *Chores) readUnseen(scan func(...any) error) (it *unseenItem, size int, err error) {
+func (s *Maintenance) readUnseen(scan func(...any) error) (it *unseenItem, size int, err error) {
 	it = new(unseenItem)
 	var value, index json.RawMessage
 	err = scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
@@ -87,7 +87,7 @@ func (s *Chores) readUnseen(scan func(...any) error) (it *unseenItem, size int, 
 }
 
 // unseen reads the newest items without vectors of the next tenant.
-func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
+func (s *Maintenance) unseen(ctx context.Context) (list []*unseenItem, err error) {
 	var tenant string
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -117,7 +117,7 @@ const (
 )
 
 // nextTenant returns the tenant after the last one, in rotation.
-func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) {
+func (s *Maintenance) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) {
 	err = t.Get(tenantAfter, sqldb.In{s.turn}, sqldb.Out{&tenant})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = t.Get(tenantFirst, nil, sqldb.Out{&tenant})
@@ -130,7 +130,7 @@ func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) 
 
 // embed creates the vectors of items, one item at a time. done lists the items that were completed, possibly with a
 // refused text. If there are others, err is the reason: the endpoint accepts nothing.
-func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenItem, err error) {
+func (s *Maintenance) embed(ctx context.Context, list []*unseenItem) (done []*unseenItem, err error) {
 	var texts []string
 	var of []*unseenItem // the item of each text
 	for _, it := range list {
@@ -175,7 +175,7 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenI
 
 // keep stores the vectors of items that have not changed in the meantime, as long as the index is unchanged and this
 // process owns it. An item with a refused text is set aside with the vectors of its other texts.
-func (s *Chores) keep(ctx context.Context, list []*unseenItem) (aside []SetAside, err error) {
+func (s *Maintenance) keep(ctx context.Context, list []*unseenItem) (aside []SetAside, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -220,4 +220,4 @@ func (n itemName) removeVectors(t *sqldb.Tx) error {
 }
 
 // Unseen returns a channel that receives after this process has written items that need vectors.
-func (s *Chores) Unseen() <-chan struct{} { return s.wakeup }
+func (s *Maintenance) Unseen() <-chan struct{} { return s.wakeup }

@@ -46,7 +46,7 @@ func (n itemName) removeFailure(t *sqldb.Tx) error {
 
 // dueAgain reads the item that was set aside and has been due the longest. Items written since then are handled by
 // unseen.
-func (s *Chores) dueAgain(ctx context.Context) (list []*unseenItem, err error) {
+func (s *Maintenance) dueAgain(ctx context.Context) (list []*unseenItem, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		return t.Each(`SELECT `+unseenColumns+` FROM item_failures f JOIN items i ON i.tenant = f.tenant AND i.namespace = f.namespace AND i.item_key = f.item_key
@@ -88,7 +88,7 @@ type WithoutVectors struct {
 }
 
 // WithoutVectors counts items of all tenants. It returns zeros if items do not become vectors.
-func (s *Chores) WithoutVectors(ctx context.Context) (n WithoutVectors, err error) {
+func (s *Maintenance) WithoutVectors(ctx context.Context) (n WithoutVectors, err error) {
 	if s.index == nil {
 		return n, nil
 	}

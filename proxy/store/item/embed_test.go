@@ -28,7 +28,7 @@ func refusing(e *embeddingtest.Endpoint, words string) {
 // embedOnce creates some vectors and returns the names of items that were set aside.
 func (b *harness) embedOnce() (aside []string) {
 	b.t.Helper()
-	_, list, err := b.ItemChores.Embed(b.ctx)
+	_, list, err := b.ItemMaintenance.Embed(b.ctx)
 	b.ok(err)
 	for _, it := range list {
 		if strings.Contains(it.Err.Error(), "poison") || !strings.Contains(it.Err.Error(), "403") {
@@ -71,7 +71,7 @@ func TestRefusedItemIsSetAside(t *testing.T) {
 		if got, _ := one.meaning(item.Query{Query: "storm", Limit: 1}); !cmp.Equal(got, []string{"bad"}) {
 			t.Errorf("its other text finds %q", got)
 		}
-		if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n != (item.WithoutVectors{SetAside: 1}) {
+		if n, err := b.ItemMaintenance.WithoutVectors(b.ctx); err != nil || n != (item.WithoutVectors{SetAside: 1}) {
 			t.Errorf("%+v, %v", n, err)
 		}
 		for tries, after := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
@@ -116,7 +116,7 @@ func TestRefusalsAreDeletedWithTheirItems(t *testing.T) {
 				it := mapping.Item{Namespace: []string{"n"}, Key: "bad", Value: []byte(`{"t":"poison"}`)}
 				b.ok(b.Items.Put(b.ctx, item.Put{Item: it, TTL: time.Minute}))
 				clock.at = clock.at.Add(time.Hour)
-				_, err := b.ItemChores.Sweep(b.ctx)
+				_, err := b.ItemMaintenance.Sweep(b.ctx)
 				b.ok(err)
 			},
 			"of an owner that is removed": func() {
@@ -126,11 +126,11 @@ func TestRefusalsAreDeletedWithTheirItems(t *testing.T) {
 		} {
 			b.put("bad", `{"t":"poison"}`, "n")
 			b.embedOnce()
-			if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n.SetAside != 1 {
+			if n, err := b.ItemMaintenance.WithoutVectors(b.ctx); err != nil || n.SetAside != 1 {
 				t.Errorf("%s: before, %+v, %v", name, n, err)
 			}
 			remove()
-			if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n.SetAside != 0 {
+			if n, err := b.ItemMaintenance.WithoutVectors(b.ctx); err != nil || n.SetAside != 0 {
 				t.Errorf("%s: %+v, %v", name, n, err)
 			}
 		}
@@ -166,7 +166,7 @@ func TestANewItemDoesNotWaitForAllOthers(t *testing.T) {
 			}
 		}
 		three.wantMeaning(item.Query{Query: "feline"}, "new")
-		if n, err := b.ItemChores.WithoutVectors(b.ctx); err != nil || n.Waiting < 100 {
+		if n, err := b.ItemMaintenance.WithoutVectors(b.ctx); err != nil || n.Waiting < 100 {
 			t.Errorf("all items should have vectors: %+v, %v", n, err)
 		}
 		b.embed()

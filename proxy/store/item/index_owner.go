@@ -9,7 +9,7 @@ import (
 
 // ownIndex makes this process the owner of the index, unless another process with a lease owns it, and returns the
 // state of the index. The row stays locked until the operation is committed.
-func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) {
+func (s *Maintenance) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) {
 	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
 	if err != nil || n == 0 {
 		return state, false, err
@@ -20,7 +20,7 @@ func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) 
 
 // prepare makes sure that the stored vectors belong to the index. It removes others, a few at a time. done reports
 // whether no others are left, and held whether this process owns the index.
-func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
+func (s *Maintenance) prepare(ctx context.Context) (done, held bool, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var state indexState
 		done = false
@@ -41,7 +41,7 @@ func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 
 // clear removes vectors of another index and marks their items for embedding. Rows are locked in the same order as when
 // an item is removed: first the item, then its vectors.
-func (s *Chores) clear(t *sqldb.Tx) error {
+func (s *Maintenance) clear(t *sqldb.Tx) error {
 	var old []itemName
 	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, sqldb.In{itemsTogether}, func(scan func(...any) error) error {
 		var at itemName

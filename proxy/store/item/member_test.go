@@ -20,7 +20,7 @@ import (
 // filtering is a table of items that tests search with filters.
 type filtering struct {
 	*Table
-	*Chores
+	*Maintenance
 	t   *testing.T
 	ctx context.Context
 }
@@ -32,8 +32,8 @@ func filterOnBoth(t *testing.T, test func(f filtering)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		table, chores := New(db, nil, TTL{}, tables.NewQuotas(nil, nil))
-		test(filtering{table, chores, t, context.Background()})
+		table, maintenance := New(db, nil, TTL{}, tables.NewQuotas(nil, nil))
+		test(filtering{table, maintenance, t, context.Background()})
 	})
 }
 

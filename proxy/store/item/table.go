@@ -44,13 +44,13 @@ func (s *Table) Refreshes(said *bool) bool {
 
 // New returns the items of a database, for callers and for background work. ix configures vectors; if it is nil, items
 // do not become vectors.
-func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chores) {
+func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Maintenance) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen, ttl: ttl}
 	if ix != nil {
 		table.vectors = newVectorCache(db, ix)
 	}
-	return table, &Chores{db: db, index: ix, wakeup: unseen}
+	return table, &Maintenance{db: db, index: ix, wakeup: unseen}
 }
 
 // Put is an item to write: its namespace, key and value.

@@ -85,7 +85,7 @@ func TestTextSearchFollowsItsItems(t *testing.T) {
 		found("two", "brief")
 		clock.at = clock.at.Add(2 * time.Minute)
 		found("two")
-		more, err := b.ItemChores.Sweep(b.ctx)
+		more, err := b.ItemMaintenance.Sweep(b.ctx)
 		b.ok(err)
 		if n := b.tokensLeft(); more || n != 0 {
 			t.Errorf("%d tokens are left, more %v", n, more)
@@ -187,7 +187,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 	var batches []int
 	for n := 1; n > 0; {
 		var err error
-		n, err = b.ItemChores.Reindex(b.ctx)
+		n, err = b.ItemMaintenance.Reindex(b.ctx)
 		b.ok(err)
 		batches = append(batches, n)
 	}

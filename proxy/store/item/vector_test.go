@@ -50,7 +50,7 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 func (b *harness) embed() (all int) {
 	b.t.Helper()
 	for {
-		n, aside, err := b.ItemChores.Embed(b.ctx)
+		n, aside, err := b.ItemMaintenance.Embed(b.ctx)
 		b.ok(err)
 		if len(aside) > 0 {
 			b.t.Errorf("set aside: %+v", aside)
@@ -163,7 +163,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 		cats("a")
 		b.ok(b.Items.Delete(b.ctx, []string{"n"}, "a"))
 		cats()
-		_, err := b.ItemChores.Sweep(b.ctx)
+		_, err := b.ItemMaintenance.Sweep(b.ctx)
 		b.ok(err)
 		if n, err := b.Items.VectorRows(b.ctx); err != nil || n != 1 { // the row of c, which has no vectors
 			t.Errorf("%d rows, %v", n, err)
@@ -213,7 +213,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return true
 		})
-		if n, aside, err := b.ItemChores.Embed(b.ctx); err == nil || n != 0 || aside != nil {
+		if n, aside, err := b.ItemMaintenance.Embed(b.ctx); err == nil || n != 0 || aside != nil {
 			t.Errorf("%d items, %v, %v", n, aside, err)
 		}
 		if got, lost := b.meaning(item.Query{Query: "kitten"}); !lost || !cmp.Equal(got, []string{"a"}) {

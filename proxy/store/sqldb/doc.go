@@ -35,7 +35,7 @@
 //
 // If there are keys (encryption.keys), bodies are encrypted when they become a parameter (Tx.Sealed) and decrypted when
 // a row is scanned (Unsealed). Each is bound to its column and to the key of its row. SealedColumns lists the columns,
-// for exports and for the chore that re-encrypts bodies with the newest key. The first bytes of a body show whether it
+// for exports and for the background work that re-encrypts bodies with the newest key. The first bytes of a body show whether it
 // is sealed, so plain bodies and bodies under several keys can coexist, and a rewrite can stop at any row. Rows of the
 // table secrets, written before the first body, record which keys a database needs; the last pass over all bodies
 // removes them. Words of items are searched by keyed digests, whose key outlives the keys of bodies. Ranges of values

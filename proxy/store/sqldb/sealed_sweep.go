@@ -20,7 +20,7 @@ const (
 
 // Reseal rewrites all bodies in the form that this process writes, sealed under its key or plain, a few at a time. It
 // returns the number of changed bodies and passes the running total to told. Bodies that others change during the sweep
-// are skipped. Items whose index depends on the form are marked for reindexing (item.Chores.Reindex).
+// are skipped. Items whose index depends on the form are marked for reindexing (item.Maintenance.Reindex).
 func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	for _, s := range d.sweeps() {
 		for more := true; more; {

@@ -26,7 +26,7 @@
 //     since namespaces are names and not secret, and searches find nothing. Scores do not depend on items out of reach
 //     either. Several namespaces are read one after the other, each in table order.
 //
-// Background work (executions, chores) is scoped only by tenant.
+// Background work (executions, maintenance) is scoped only by tenant.
 //
 // # Quotas
 //

@@ -114,7 +114,7 @@ type View struct {
 	deep      bool            // frames of inner graphs were only requested for their tokens (rule.InnerTokens)
 	inner     innerMessages   // set with modeTuple if deep; nil: nothing needs to be completed
 	events    bool            // the mode events contains tokens of inner graphs (rule.EventTokens)
-	heard     map[string]bool // ids of streamed messages of an opaque agent
+	streamed  map[string]bool // ids of streamed messages of an opaque agent
 
 	outline outline // replaces emit; nil: none
 	emit    func(frame []byte)

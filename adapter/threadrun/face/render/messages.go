@@ -18,7 +18,7 @@ import (
 func (v *View) delta() {
 	v.inner.add(v.e)
 	if v.e.Head.Node != "" { // an opaque agent's
-		v.hear()
+		v.noteToken()
 	}
 	if v.partials != nil {
 		if id, first := v.partials.add(v.e); id != "" {
@@ -28,19 +28,19 @@ func (v *View) delta() {
 	v.frame(deltaTuple, modeTuple, "messages", v.data)
 }
 
-// hear notes the message of a token.
-func (v *View) hear() {
-	if v.heard == nil {
-		v.heard = map[string]bool{}
+// noteToken records the message to which a token belongs.
+func (v *View) noteToken() {
+	if v.streamed == nil {
+		v.streamed = map[string]bool{}
 	}
 	chunk, _ := splitDelta(v.e.Data)
-	v.heard[messageID(chunk)] = true
+	v.streamed[messageID(chunk)] = true
 }
 
-// hasTokens reports whether the reader got the message of a step as tokens. It got none if it came later, or if retention
-// has removed them. A reader that returns is assumed to have them.
+// hasTokens reports whether the reader received the tokens of a step's message. It did not if it joined later, or if
+// retention has removed them. A reader that resumes is assumed to have received them.
 func (v *View) hasTokens(m json.RawMessage) bool {
-	return v.e.Head.Streamed && (v.After.Seq > 0 || v.heard[messageID(m)])
+	return v.e.Head.Streamed && (v.After.Seq > 0 || v.streamed[messageID(m)])
 }
 
 func (v *View) deltaPartials(id string, first bool) {
@@ -127,7 +127,7 @@ func (v *View) updateMessages() {
 	v.tuples(said)
 }
 
-// tuples sends the messages of a step in chunks. The text of a streamed message was sent before.
+// tuples sends the messages of a step in chunks. The text of a streamed message has been sent already.
 func (v *View) tuples(said []json.RawMessage) {
 	if v.modes&modeTuple == 0 {
 		return

@@ -19,7 +19,7 @@ func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, 
 // Parse splits a request body. It refuses anything but one JSON object, invalid UTF-8, repeated names at any depth, and
 // nesting deeper than depth (0 means no limit). If raw is nil, the object is empty.
 func Parse(raw json.RawMessage, depth int) (*Fields, error) {
-	o := &Fields{errs: new([]Complaint)}
+	o := &Fields{errs: new([]Problem)}
 	if raw == nil {
 		return o, nil
 	}

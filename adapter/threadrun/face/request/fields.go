@@ -13,18 +13,18 @@ import (
 )
 
 // Fields is a JSON object of a request, split into its members. Its getters treat null as absent. They collect
-// complaints, which Err returns as one error.
+// problems, which Err returns as one error.
 type Fields struct {
 	path    string // "" at the top, otherwise "config."
 	members []rawjson.Member
 	wanted  []string    // names that getters requested; only if answer is not nil
 	asked   []bool      // by member; may be shorter than members
 	answer  http.Header // header for the names of other members, see CheckUnknown; may be nil
-	errs    *[]Complaint
+	errs    *[]Problem
 }
 
-// Complaint is one error in a request.
-type Complaint struct {
+// Problem is one error in a request.
+type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
@@ -82,14 +82,14 @@ func (o *Fields) Get(name string) json.RawMessage {
 	return v
 }
 
-// Complain records an error in a member. The format continues the member's name.
-func (o *Fields) Complain(name, format string, args ...any) {
+// Refuse records an error in a member. The format continues the member's name.
+func (o *Fields) Refuse(name, format string, args ...any) {
 	field := o.path + name
-	*o.errs = append(*o.errs, Complaint{field, field + " " + fmt.Sprintf(format, args...)})
+	*o.errs = append(*o.errs, Problem{field, field + " " + fmt.Sprintf(format, args...)})
 }
 
 // Blame records an error in something other than a member, such as a header.
-func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Complaint{field, message}) }
+func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Problem{field, message}) }
 
 // ErrSoFar returns the errors found so far, or nil. More members may be read later.
 func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
@@ -101,9 +101,9 @@ func (o *Fields) Err() error {
 	return Invalid(*o.errs)
 }
 
-// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text, or nil if
+// Invalid returns an error of class Invalid with the problems as its detail and the first one as its text, or nil if
 // there are none.
-func Invalid(list []Complaint) error {
+func Invalid(list []Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -120,13 +120,13 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// typed returns a member that must be of one kind. what describes the kind in a complaint.
+// typed returns a member that must be of one kind. what describes the kind in a problem.
 func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
 	v := o.Get(name)
 	if v == nil || rawjson.Kind(v) == kind {
 		return v
 	}
-	o.Complain(name, "must be %s, not %s", what, KindName(v))
+	o.Refuse(name, "must be %s, not %s", what, KindName(v))
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (o *Fields) Text(name string) string {
 	return o.checked(name, rawjson.TextOf(o.typed(name, '"', "a string")))
 }
 
-// checked complains if s is not text.
+// checked reports a problem if s is not text.
 func (o *Fields) checked(name, s string) string {
 	if !mapping.IsText(s) {
 		*o.errs = append(*o.errs, NoText(o.path+name))
@@ -171,7 +171,7 @@ func (o *Fields) checked(name, s string) string {
 func (o *Fields) UUID(name string) string {
 	s := strings.ToLower(o.Text(name))
 	if s != "" && !mapping.IsUUID(s) || o.Get(name) != nil && rawjson.Kind(o.Get(name)) == '"' && s == "" {
-		o.Complain(name, "must be a UUID")
+		o.Refuse(name, "must be a UUID")
 		return ""
 	}
 	return s
@@ -185,7 +185,7 @@ func (o *Fields) Enum(name string, allowed ...string) string {
 	}
 	s := rawjson.TextOf(v)
 	if !slices.Contains(allowed, s) {
-		o.Complain(name, "must be one of %s", strings.Join(allowed, ", "))
+		o.Refuse(name, "must be one of %s", strings.Join(allowed, ", "))
 		return ""
 	}
 	return s
@@ -199,7 +199,7 @@ func (o *Fields) Whole(name string, def, min, max int) int {
 	}
 	n, ok := wholeNumber(string(v))
 	if !ok || n < min || n > max {
-		o.Complain(name, "must be a whole number from %d to %d", min, max)
+		o.Refuse(name, "must be a whole number from %d to %d", min, max)
 		return def
 	}
 	return n
@@ -222,7 +222,7 @@ func (o *Fields) Flag(name string, def bool) bool {
 	case 't', 'f':
 		return rawjson.Kind(v) == 't'
 	default:
-		o.Complain(name, "must be true or false, not %s", KindName(v))
+		o.Refuse(name, "must be true or false, not %s", KindName(v))
 		return def
 	}
 }
@@ -245,7 +245,7 @@ func (o *Fields) Texts(name string) []string {
 	out := []string{}
 	for i, e := range rawjson.ElementsOf(v) {
 		if rawjson.Kind(e) != '"' {
-			o.Complain(name+"."+strconv.Itoa(i), "must be a string, not %s", KindName(e))
+			o.Refuse(name+"."+strconv.Itoa(i), "must be a string, not %s", KindName(e))
 			return nil
 		}
 		out = append(out, o.checked(name+"."+strconv.Itoa(i), rawjson.TextOf(e)))
@@ -262,7 +262,7 @@ func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 		return nil
 	}
 	if rawjson.CountMembers(value) > mostMembers {
-		o.Complain(name, "has more than %d keys", mostMembers)
+		o.Refuse(name, "has more than %d keys", mostMembers)
 		return nil
 	}
 	members, err := rawjson.Members(value)
@@ -272,10 +272,10 @@ func (o *Fields) Within(name string, value json.RawMessage) *Fields {
 	return &Fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
 }
 
-// Needed complains if a member was not sent.
+// Needed refuses a request in which a member was not sent.
 func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	if o.Get(name) == nil {
-		o.Complain(name, "is required")
+		o.Refuse(name, "is required")
 	}
 	return v
 }
@@ -284,7 +284,7 @@ func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 func (o *Fields) Name(Name string) string {
 	s := o.Text(Name)
 	if s == "" && rawjson.Kind(o.Get(Name)) == '"' {
-		o.Complain(Name, "must not be empty")
+		o.Refuse(Name, "must not be empty")
 	}
 	return s
 }
@@ -301,11 +301,11 @@ func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	case '[':
 		list = o.Texts(name)
 	default:
-		o.Complain(name, "must be a string or a list of strings, not %s", KindName(v))
+		o.Refuse(name, "must be a string or a list of strings, not %s", KindName(v))
 	}
 	for _, s := range list {
 		if allowed != nil && !slices.Contains(allowed, s) {
-			o.Complain(name, "contains the unknown mode %q. The modes are %s", s, strings.Join(allowed, ", "))
+			o.Refuse(name, "contains the unknown mode %q. The modes are %s", s, strings.Join(allowed, ", "))
 		}
 	}
 	return list
@@ -322,7 +322,7 @@ func (o *Fields) Nodes(name string) []string {
 		if s, ok := rawjson.Text(v); ok && s == "*" {
 			return []string{s}
 		}
-		o.Complain(name, `must be "*" or a list of nodes' names`)
+		o.Refuse(name, `must be "*" or a list of nodes' names`)
 		return nil
 	}
 }
@@ -331,13 +331,13 @@ func (o *Fields) Nodes(name string) []string {
 func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	name := list + "." + strconv.Itoa(i)
 	if rawjson.Kind(raw) != '{' {
-		o.Complain(name, "must be an object, not %s", KindName(raw))
+		o.Refuse(name, "must be an object, not %s", KindName(raw))
 		return nil
 	}
 	return o.Within(name, raw)
 }
 
-// NoText returns the complaint about a field whose value is not text (mapping.IsText).
-func NoText(field string) Complaint {
-	return Complaint{field, field + " must be UTF-8 without U+0000"}
+// NoText returns the problem about a field whose value is not text (mapping.IsText).
+func NoText(field string) Problem {
+	return Problem{field, field + " must be UTF-8 without U+0000"}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Query reads query parameters. Like Fields, it collects complaints. An empty parameter counts as absent.
+// Query reads query parameters. Like Fields, it collects problems. An empty parameter counts as absent.
 type Query struct {
 	values url.Values
-	errs   []Complaint
+	errs   []Problem
 }
 
-// Complain records an error in a parameter. The text continues the parameter's name.
-func (q *Query) Complain(name, text string) {
-	q.errs = append(q.errs, Complaint{name, name + " " + text})
+// Refuse records an error in a parameter. The text continues the parameter's name.
+func (q *Query) Refuse(name, text string) {
+	q.errs = append(q.errs, Problem{name, name + " " + text})
 }
 
 // Err returns the errors in the parameters, of class Invalid, or nil.
@@ -38,7 +38,7 @@ func (q *Query) Text(name string) string { return q.values.Get(name) }
 func (q *Query) UUID(name string) string {
 	id := strings.ToLower(q.values.Get(name))
 	if id != "" && !mapping.IsUUID(id) {
-		q.Complain(name, "must be a UUID")
+		q.Refuse(name, "must be a UUID")
 		return ""
 	}
 	return id
@@ -52,7 +52,7 @@ func (q *Query) Whole(name string, def, min, max int) int {
 	}
 	n, ok := wholeNumber(s)
 	if !ok || n < min || n > max {
-		q.Complain(name, "must be a whole number from "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
+		q.Refuse(name, "must be a whole number from "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
 		return def
 	}
 	return n
@@ -66,7 +66,7 @@ func (q *Query) Flag(name string) bool {
 	case "1", "true":
 		return true
 	default:
-		q.Complain(name, "must be true or false")
+		q.Refuse(name, "must be true or false")
 		return false
 	}
 }
@@ -84,7 +84,7 @@ func (q *Query) FlagSent(name string) *bool {
 func (q *Query) Enum(name string, allowed ...string) string {
 	s := q.values.Get(name)
 	if s != "" && !slices.Contains(allowed, s) {
-		q.Complain(name, "must be one of "+strings.Join(allowed, ", "))
+		q.Refuse(name, "must be one of "+strings.Join(allowed, ", "))
 		return ""
 	}
 	return s
@@ -112,11 +112,11 @@ func (q *Query) jsonTexts(name, v string) []string {
 	var out []string
 	list := rawjson.ElementsOf([]byte(v))
 	if list == nil {
-		q.Complain(name, "must be a list of strings")
+		q.Refuse(name, "must be a list of strings")
 	}
 	for _, e := range list {
 		if rawjson.Kind(e) != '"' {
-			q.Complain(name, "must be a list of strings")
+			q.Refuse(name, "must be a list of strings")
 			return nil
 		}
 		out = append(out, rawjson.TextOf(e))

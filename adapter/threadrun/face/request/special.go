@@ -36,7 +36,7 @@ func Minutes(o *Fields, name string) *time.Duration {
 	}
 	var n float64
 	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
-		o.Complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
+		o.Refuse(name, "must be a number of minutes above 0, and at most %d", minutesMost)
 		return nil
 	}
 	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // the resolution of the store

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckUnknown complains about members whose names are misspellings of names that a getter requested. It adds the names
+// CheckUnknown refuses members whose names are misspellings of names that a getter requested. It adds the names
 // of other members that were not requested to the response header, because the documents allow further keys (RunCreate
 // of the Agent Protocol and similar schemas do not set additionalProperties).
 func (o *Fields) CheckUnknown() {
@@ -40,5 +40,5 @@ func (o *Fields) unknown(name string) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}
-	o.Complain(name, "is not a field of this request. Did you mean %s?", o.path+near)
+	o.Refuse(name, "is not a field of this request. Did you mean %s?", o.path+near)
 }

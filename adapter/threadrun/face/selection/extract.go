@@ -29,13 +29,13 @@ func ReadExtract(o *request.Fields, keys []string) (list []Extract) {
 		return nil
 	}
 	if len(in.Members()) > extractMost {
-		o.Complain("extract", "may name at most %d values", extractMost)
+		o.Refuse("extract", "may name at most %d values", extractMost)
 		return nil
 	}
 	for _, m := range in.Members() {
 		steps, ok := pathSteps(in.Text(m.Name), keys)
 		if !ok {
-			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(keys, ", "))
+			in.Refuse(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(keys, ", "))
 		}
 		list = append(list, Extract{m.Name, steps})
 	}

@@ -101,7 +101,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
-	a.addChores(events, keys != nil, indexed)
+	a.addBackgroundWork(events, keys != nil, indexed)
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
@@ -152,15 +152,15 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	return nil
 }
 
-// addChores registers the background work with the engine.
-func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
+// addBackgroundWork registers the background work with the engine.
+func (a *App) addBackgroundWork(events *eventlog.Log, sealed, indexed bool) {
 	a.engine.AddBackground(maintenance.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.auditLog.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.AddBackground(maintenance.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
+	a.engine.AddBackground(maintenance.NewItems(a.store.ItemMaintenance, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
-		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
+		a.engine.AddBackground(maintenance.NewSealing(a.store.Sealing, a.store.ItemMaintenance, a.log))
 	}
 	if indexed {
-		a.engine.AddBackground(maintenance.NewEmbeddings(a.store.ItemChores, a.log))
+		a.engine.AddBackground(maintenance.NewEmbeddings(a.store.ItemMaintenance, a.log))
 	}
 }
 

@@ -51,8 +51,8 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// Complain prints an error on one line, or one line for each problem of a configuration.
-func (p *Process) Complain(err error) {
+// Refuse prints an error on one line, or one line for each problem of a configuration.
+func (p *Process) Refuse(err error) {
 	var faults config.Problems
 	switch {
 	case !errors.As(err, &faults):

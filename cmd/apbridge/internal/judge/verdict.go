@@ -53,7 +53,7 @@ type output struct {
 
 // add judges one output. One correct output is enough to pass.
 func (v *verdict) add(out output, g challenge.Ground) {
-	why := complaint(g, out)
+	why := problem(g, out)
 	f := report.File{Source: out.source, Passed: why == "", Reason: why}
 	if why != "" {
 		f.Excerpt = excerpt(out.text)
@@ -104,8 +104,8 @@ func (p *Python) output(ctx context.Context, c challenge.Challenge, w *workspace
 	return output{source: at, text: text}, err
 }
 
-// complaint returns the fault of a text, or "".
-func complaint(g challenge.Ground, out output) string {
+// problem returns the fault of a text, or "".
+func problem(g challenge.Ground, out output) string {
 	if out.failed != "" {
 		return out.failed
 	}

@@ -117,7 +117,7 @@ func TestPowerCut(t *testing.T) {
 }
 
 func allScenes() []scene {
-	return slices.Concat(scenes(), choreScenes(), memoryScenes(), ownerScenes())
+	return slices.Concat(scenes(), otherScenes(), memoryScenes(), ownerScenes())
 }
 
 func sceneOf(t *testing.T, name string) scene {

@@ -23,13 +23,13 @@ var unreached = map[string]map[string]string{
 		"sqldb.postgres.recoverOrphans": "PostgreSQL only", "store.Tasks.HandedOut": "there are no other processes to be told",
 		"store.Claims.RequestStop": "no other process has the run", "store.Tasks.TakeBack": leaves,
 		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
-		"store.States.FreeLeft": unfreed, "item.Chores.Sweep": minutely,
+		"store.States.FreeLeft": unfreed, "item.Maintenance.Sweep": minutely,
 		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "store.Rates.Take": "PostgreSQL only", "store.Store.RecountQuotas": bounded,
 	},
 	"postgres": {
 		"sqldb.sqlite.bulk": "SQLite only", "sqldb.sqlite.recoverOrphans": "SQLite only", "sqldb.sqlite.renewLease": "SQLite only", "store.Claims.RequestStop": "no other process has the run",
 		"store.Tasks.TakeBack": leaves, "store.Events.Logged": unknown, "store.States.FreeLeft": unfreed,
-		"item.Chores.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.RecountQuotas": bounded,
+		"item.Maintenance.Sweep": minutely, "store.Rates.Take": bounded, "store.Store.RecountQuotas": bounded,
 	},
 }
 

@@ -28,8 +28,8 @@ func contextOf(at mapping.Trace) otel.SpanContext {
 	return otel.NewSpanContext(c)
 }
 
-// placeOf returns the headers that name a span.
-func placeOf(c otel.SpanContext) mapping.Trace {
+// traceOf returns the headers that name a span.
+func traceOf(c otel.SpanContext) mapping.Trace {
 	return mapping.Trace{Parent: "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String(), State: c.TraceState().String()}
 }
 

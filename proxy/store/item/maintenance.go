@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Chores holds the background work on items of all tenants. Each operation handles a few items.
-type Chores struct {
+// Maintenance holds the background work on items of all tenants. Each operation handles a few items.
+type Maintenance struct {
 	db     *sqldb.DB
 	index  *Index          // nil if items do not become vectors
 	wakeup <-chan struct{} // receives from Table.unseen
@@ -27,7 +27,7 @@ const (
 const expired = `expires_us <= $1 AND (expires_us <= $2 OR CAST($3 AS BIGINT) > 0 AND updated_us >= $3)`
 
 // Sweep removes expired items, which readers no longer see. more reports whether there may be others.
-func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
+func (s *Maintenance) Sweep(ctx context.Context) (more bool, err error) {
 	if due, err := s.Expired(ctx); err != nil || !due {
 		return false, err
 	}
@@ -42,7 +42,7 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-func (s *Chores) Expired(ctx context.Context) (yes bool, err error) {
+func (s *Maintenance) Expired(ctx context.Context) (yes bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, sqldb.In{t.Now, t.Horizon, t.Since}, sqldb.Out{&yes})
 	})
@@ -71,7 +71,7 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 // Reindex creates the tokens and members of items that have none for their value: after an import, which leaves them
 // out, and after encryption was enabled or disabled. Searches by text do not find such items, and while there are any,
 // searches with a filter read all items. It returns the number of items indexed, 0 if none are left.
-func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
+func (s *Maintenance) Reindex(ctx context.Context) (n int, err error) {
 	list, err := s.withoutTerms(ctx)
 	if err != nil || len(list) == 0 {
 		return 0, err
@@ -92,7 +92,7 @@ type itemWithoutTerms struct {
 	updated int64 // when the value was written
 }
 
-func (s *Chores) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err error) {
+func (s *Maintenance) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		read := 0

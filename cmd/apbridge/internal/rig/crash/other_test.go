@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// choreScenes returns scenes for all writes other than those of runs and steps.
-func choreScenes() []scene {
+// otherScenes returns scenes for all writes other than those of runs and steps.
+func otherScenes() []scene {
 	plain := func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Python) }
 	return []scene{
 		{name: "items, threads and crons", peer: plain, play: playRecords},
