@@ -114,7 +114,7 @@ func (s *Maintenance) withoutTerms(ctx context.Context) (list []itemWithoutTerms
 // indexed it.
 func (it itemWithoutTerms) index(t *sqldb.Tx) error {
 	var old searchTerms
-	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
+	err := t.Get(`UPDATE items SET members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
  RETURNING tokens, members`, it.args(it.updated), old.columns(&it.itemName))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil

@@ -113,11 +113,11 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		// ones, which are then replaced together with their own rows.
 		var old searchTerms
 		var created int64
-		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $8, $10, $8, $11)
+		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens, members_us, members)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $8, $11)
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= $12 THEN excluded.created_us ELSE items.created_us END,
- ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
+ ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, members_us = excluded.members_us, vectors_us = 0
  RETURNING tokens, members, created_us`, sqldb.In{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
 			append(old.columns(&at), &created))
 		if err == nil {

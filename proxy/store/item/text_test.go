@@ -179,7 +179,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 	for n := range 450 {
 		b.put(fmt.Sprintf("%03d", n), `{"text":"an old word"}`, "n")
 	}
-	b.ok(b.Items.Exec(b.ctx, `UPDATE items SET tokens = NULL, tokens_us = 0, members = NULL, members_us = 0`, `DELETE FROM item_tokens`, `DELETE FROM item_members`))
+	b.ok(b.Items.Exec(b.ctx, `UPDATE items SET tokens = NULL, members = NULL, members_us = 0`, `DELETE FROM item_tokens`, `DELETE FROM item_members`))
 	if keys := b.search(item.Query{Query: "old"}); len(keys) != 0 {
 		t.Fatalf("found %v", keys)
 	}

@@ -318,9 +318,9 @@ CREATE TABLE agent_facts (
   PRIMARY KEY (agent, what)
 );
 
--- namespace is the escaped path as bytes, which both databases compare the same way. tokens, vectors and members are
--- computed from the value as of tokens_us, vectors_us and members_us. If one of these times differs from updated_us,
--- they must be computed again. tokens and members contain the rows of item_tokens and item_members in one value. The
+-- namespace is the escaped path as bytes, which both databases compare the same way. members and tokens, computed from
+-- the value as of members_us, contain the rows of item_members and item_tokens in one value. The vectors are computed
+-- from the value as of vectors_us. If one of these times differs from updated_us, they must be computed again. The
 -- items of a namespace are stored next to each other, so that a search reads few pages.
 CREATE TABLE items (
   tenant     TEXT NOT NULL,
@@ -334,16 +334,14 @@ CREATE TABLE items (
   updated_us BIGINT NOT NULL,
   expires_us BIGINT NOT NULL,
   tokens     BLOB,
-  tokens_us  BIGINT NOT NULL DEFAULT 0,
   vectors_us BIGINT NOT NULL DEFAULT 0,
   members    BLOB,
   members_us BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant, namespace, item_key)
 ) WITHOUT ROWID;
 CREATE INDEX items_expiry ON items (expires_us) WHERE expires_us > 0;
-CREATE INDEX items_untold ON items (updated_us) WHERE tokens_us <> updated_us;
 CREATE INDEX items_unseen ON items (tenant, updated_us) WHERE vectors_us <> updated_us;
-CREATE INDEX items_unlisted ON items (updated_us) WHERE members_us <> updated_us;
+CREATE INDEX items_unindexed ON items (updated_us) WHERE members_us <> updated_us;
 
 -- The tokens of items, for search by text (mapping/textindex). share is this token's share of the item's text, in
 -- millionths. Each item with tokens also has a row with the token ''.
