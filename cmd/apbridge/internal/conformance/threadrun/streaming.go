@@ -60,10 +60,8 @@ var success = check.Object(check.Members{"type": check.OneOf("success"), "id": c
 
 // start starts a run on a new thread.
 func (s *streaming) start(t *check.Talk) startedRun {
-	id := uuid.NewString()
-	r := startedRun{thread: "/threads/" + id}
 	agent := s.agent(t)
-	t.Remove("thread "+id, check.Request{Method: http.MethodDelete, Path: r.thread})
+	r := startedRun{thread: newThreadPath(t)}
 	input := map[string]any{"messages": []any{map[string]any{"type": "human", "role": "user", "content": prompt}}}
 	r.started = t.Post(command(r.thread, "run.start", map[string]any{"assistantId": agent, "input": input}))
 	if !t.Over() && (r.started.Status != http.StatusOK || r.started.Text("type") == "error") {
@@ -71,10 +69,19 @@ func (s *streaming) start(t *check.Talk) startedRun {
 		if r.spelled == "" {
 			r.spelled = "the command was refused"
 		}
+		r.thread = newThreadPath(t) // the command may have started a run in spite of its response
 		r.started = t.Post(command(r.thread, "run.start", map[string]any{"assistant_id": agent, "input": input}))
 	}
 	r.started = r.started.Is(http.StatusOK).Fits(success)
 	return r
+}
+
+// newThreadPath returns the path of a thread that does not exist yet. It is deleted at the end.
+func newThreadPath(t *check.Talk) string {
+	id := uuid.NewString()
+	path := "/threads/" + id
+	t.Remove("thread "+id, check.Request{Method: http.MethodDelete, Path: path})
+	return path
 }
 
 // follow reads the events up to the end of the run, at either path.
