@@ -16,10 +16,10 @@ test:
 thorough:
 	./.ci/run thorough
 
-# Race detector for the packages with concurrency. SQLite, which is C translated to Go, is not instrumented,
+# Race detector for all packages but cmd, whose tests would take hours. SQLite, which is C translated to Go, is not instrumented,
 # because the packages that use it most would take three times as long.
 race:
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' ./adapter/... ./proxy/...
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' ./adapter/... ./config/... ./mapping/... ./proxy/...
 
 lint:
 	@unformatted="$$(git ls-files '*.go' | xargs gofmt -l)"; \
