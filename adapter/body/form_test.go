@@ -158,7 +158,7 @@ func (w watched) Read(p []byte) (int, error) {
 // TestTemporaryFileHasNoName checks that a killed process leaves no temporary file.
 func TestTemporaryFileHasNoName(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("an open file keeps its name there; the next start sweeps it")
+		t.Skip("an open file keeps its name on Windows; the next start deletes it")
 	}
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

@@ -182,7 +182,7 @@ func shared(t *testing.T, backend *script) (here, there *bench) {
 	t.Helper()
 	here = setup(t, backend)
 	if !here.st.Shared() {
-		t.Skip("needs several processes over one database")
+		t.Skip("several processes can share only a PostgreSQL database")
 	}
 	return here, open(t, here.path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = time.Millisecond })
 }

@@ -115,7 +115,7 @@ func TestBufferDropsEntriesThatAllFollowersHaveRead(t *testing.T) {
 func notInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("many megabytes pass; without -short this runs")
+		t.Skip("passes many megabytes; omit -short to run it")
 	}
 }
 

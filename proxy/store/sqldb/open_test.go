@@ -183,7 +183,7 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 func TestNewDatabaseIsPrivateToItsUser(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("its files have no modes")
+		t.Skip("files on Windows have no modes")
 	}
 	path := filepath.Join(t.TempDir(), "own.db")
 	b := openDB(t, path, Options{Synchronous: "normal"})

@@ -35,7 +35,7 @@ const (
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("ulimit -v is of Linux")
+		t.Skip("ulimit -v works only on Linux")
 	}
 	const asks = `{"should_contain":["done"],"files":["a.py"],"eval":{"type":"python"}}`
 	const inAChild = "import subprocess, sys\nsubprocess.run([sys.executable, 'greedy.py'], check=True)\nprint('done')\n"

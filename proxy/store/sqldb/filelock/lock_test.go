@@ -55,11 +55,11 @@ func TestFileIsLockedUnderAllItsNames(t *testing.T) {
 	t.Parallel()
 	path, other := file(t), filepath.Join(t.TempDir(), "b.db")
 	if err := os.Symlink(path, other); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
+		t.Skipf("symbolic links cannot be created here: %v", err)
 	}
 	first, second := take(t, path), take(t, other)
 	if err := first.Hold(); errors.Is(err, filelock.ErrUnlocked) {
-		t.Skip("this system locks names only")
+		t.Skip("this system only locks file names")
 	} else if err != nil {
 		t.Fatal(err)
 	}

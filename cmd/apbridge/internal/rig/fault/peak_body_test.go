@@ -118,7 +118,7 @@ func shapesOfABody() []shapeOfABody {
 // the operating system. A body that would need more is refused.
 func TestPeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
-		t.Skip("builds and runs the release binary; APBRIDGE_TEST_LARGE=1 runs this")
+		t.Skip("builds the release binary and takes minutes; APBRIDGE_TEST_LARGE=1 runs this")
 	}
 	storetest.File(t)
 	steps, graph := httptest.NewServer(acceptingAgent()), httptest.NewServer(acceptingGraph())

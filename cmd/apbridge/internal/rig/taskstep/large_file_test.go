@@ -72,7 +72,7 @@ func TestAGigabyteNeedsLittleMemory(t *testing.T) {
 // An upload over the limit, with or without a declared length, leaves no data, nor does one that breaks off.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
-		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
+		t.Skip("builds the release binary and takes up to a minute; APBRIDGE_TEST_LARGE=1 runs this")
 	}
 	storetest.File(t)
 	const limit = 8 << 20
