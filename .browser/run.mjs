@@ -3,7 +3,7 @@
 //
 //   node run.mjs BINARY [--update] [CLIENT…]
 //
-// Names of clients (clients.mjs) select clients. --update writes the compatibility page and removes entries that now work
+// Names of clients (clients.mjs) select clients. BROWSER_FILES="inspect inspect-run" selects test files. --update writes the compatibility page and removes entries that now work
 // from expected.json. BROWSER_DIRECT=1 uses the LangGraph server without the bridge: failures that expected.json does not
 // attribute to the bridge must then occur, and other failures are printed. BROWSER_ROWS=WORD selects rows by a word in their
 // names. E2E_VERBOSE=1 shows the output of agents and bridge.
@@ -21,6 +21,7 @@ const e2e = join(here, "../.e2e");
 const [binary, ...rest] = process.argv.slice(2);
 const only = rest.filter((word) => word !== "--update");
 const graphs = ["chat", "files", "ask", "fail", "slow", "spoken"];
+const chosen = process.env.BROWSER_FILES?.split(" ");
 const direct = Boolean(process.env.BROWSER_DIRECT);
 const rowsAlone = direct || only.length > 0 || Boolean(process.env.BROWSER_ROWS);
 const folder = mkdtempSync(join(tmpdir(), "apbridge-browser-"));
@@ -55,8 +56,9 @@ async function main() {
   const env = { BROWSER_BRIDGE: direct ? langgraph : url, BROWSER_PAGES: site.url, BROWSER_EXAMPLE: chat, BROWSER_CLIENTS: only.join("|"), BROWSER_UPDATE: rest.includes("--update") ? "1" : "" };
   const files = (...names) => names.map((name) => join(here, `${name}.test.mjs`));
   // Concurrently with the rows: pages that do not change, and tests with their own bridge. Separately: lists of this bridge's runs, and measurements.
-  const beside = rowsAlone ? files("rows") : files("rows", "front", "inspect-run", "inspect-live", "example");
-  const code = await suite(child, rowsAlone ? [] : files("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
+  const asked = (...names) => files(...names.filter((name) => !chosen || chosen.includes(name)));
+  const beside = rowsAlone ? files("rows") : asked("rows", "front", "inspect-run", "inspect-live", "example");
+  const code = await suite(child, rowsAlone ? [] : asked("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
   site.close();
   return code;
 }
