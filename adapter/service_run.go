@@ -109,9 +109,10 @@ type RunRequest struct {
 	// InterruptBefore and InterruptAfter are node names, or "*".
 	InterruptBefore []string
 	InterruptAfter  []string
-	Retries         int  // how often a failed run is retried
-	RetriesSet      bool // the client specified Retries; otherwise the agent's configuration applies
-	StrictResume    bool // refuse answers that do not exactly match open questions; see rule.CheckStrictly
+	Repeats         string `json:",omitempty"` // the run that it repeats, if known (mapping.RunOptions.Repeats)
+	Retries         int    // how often a failed run is retried
+	RetriesSet      bool   // the client specified Retries; otherwise the agent's configuration applies
+	StrictResume    bool   // refuse answers that do not exactly match open questions; see rule.CheckStrictly
 	IdempotencyKey  string
 	// Request is the request that the IdempotencyKey stands for, if the other fields were derived from it and from the
 	// thread's state. If it is nil, the key stands for the other fields.

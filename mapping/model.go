@@ -170,7 +170,8 @@ type RunOptions struct {
 	MayOverlap      bool            `json:"shared,omitempty"`     // others may run concurrently on its thread; its changes are logged so that they can be merged
 	Uploaded        UploadCursor    `json:"uploaded,omitempty"`   // position of the task's uploads in its input or update
 	Losses          []Loss          `json:"losses,omitempty"`
-	Hops            string          `json:"hops,omitempty"` // of the request (HopsHeader)
+	Repeats         string          `json:"repeats,omitempty"` // id of the run whose request it repeats; that run may be deleted
+	Hops            string          `json:"hops,omitempty"`    // of the request (HopsHeader)
 	RequestID       string          `json:"request_id,omitempty"`
 	Trace           *Trace          `json:"trace,omitempty"`   // of the request, or nil
 	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place), or nil

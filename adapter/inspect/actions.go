@@ -336,7 +336,7 @@ func requestAgain(run *mapping.Run, input json.RawMessage, agent string) adapter
 	return adapter.RunRequest{
 		Agent: agent, Kwargs: request, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: context,
 		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
-		Multitask: mapping.StrategyReject, Fields: []string{"input"},
+		Repeats: run.ID, Multitask: mapping.StrategyReject, Fields: []string{"input"},
 	}
 }
 

@@ -99,6 +99,8 @@ var routes = []route{
 	{"POST", "/runs/{run_id}/again", mayRun, createsRun, (*server).runAgain},
 	{"POST", "/runs/{run_id}/cancel", mayRun, cancelsRun, (*server).cancel},
 
+	{"GET", "/compare", mayRead, readsRun, (*server).comparePage},
+
 	{"GET", "/threads/{thread_id}", mayRead, readsThread, (*server).threadPage},
 	{"GET", "/threads/{thread_id}/events", mayRead, readsThread, (*server).followThread},
 	{"GET", "/threads/{thread_id}/files/{version}", mayRead, readsArtifact, (*server).threadFile},

@@ -81,20 +81,24 @@ type htmlPage struct {
 
 var refusedHTML = newPage("refused", "")
 
-// newPage returns the page of a template in the folder page. Assets are styles from that folder and modules from web.
+// newPage returns the page of a template in the folder page. Assets are templates and styles from that folder, and
+// modules from web.
 func newPage(name, tab string, assets ...string) htmlPage {
-	a := page.Assets{Style: embedded("inspect.css")}
+	a, main := page.Assets{Style: embedded("inspect.css")}, embedded("nav.html")+embedded(name+".html")
 	for _, name := range assets {
-		if path.Ext(name) == ".css" {
+		switch path.Ext(name) {
+		case ".css":
 			a.Style += embedded(name)
-		} else {
+		case ".html":
+			main += embedded(name)
+		default:
 			a.Modules = append(a.Modules, "inspect/web/"+name)
 		}
 	}
 	a.Modules = append(a.Modules, "inspect/web/keys.js")
 	functions := page.Functions()
 	maps.Copy(functions, templateFunctions)
-	return htmlPage{page.New(embedded("nav.html")+embedded(name+".html"), functions).With(a), tab}
+	return htmlPage{page.New(main, functions).With(a), tab}
 }
 
 func embedded(name string) string {
@@ -121,6 +125,7 @@ var templateFunctions = template.FuncMap{
 	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
 	"thousands": thousands,
+	"callNote":  callNote,
 	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 
@@ -276,6 +281,7 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, told any) error
 type cutText struct {
 	Text string `json:"text"`
 	Cut  int    `json:"cut,omitempty"` // the number of omitted bytes
+	Rest string `json:"-"`             // the omitted bytes
 }
 
 const (
@@ -292,7 +298,7 @@ func cut(text string) cutText {
 	for at > 0 && text[at]&0xc0 == 0x80 {
 		at--
 	}
-	return cutText{text[:at], len(text) - at}
+	return cutText{text[:at], len(text) - at, text[at:]}
 }
 
 // cutRunes returns at most n runes of a text, with an ellipsis if there were more.

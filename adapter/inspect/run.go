@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	runHTML   = newPage("run", "runs", "run.js", "run.css")
+	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html")
 	eventHTML = newPage("event", "runs", "run.css")
 	callHTML  = newPage("call", "runs", "run.css")
 )
@@ -38,6 +38,7 @@ type runView struct {
 	Status    mapping.RunStatus   `json:"status"`
 	Parked    bool                `json:"parked,omitempty"`
 	Attempt   int                 `json:"attempt"`
+	Repeats   string              `json:"repeats,omitempty"` // the run whose request it repeats
 	CreatedAt time.Time           `json:"created_at"`
 	EndedAt   *time.Time          `json:"ended_at,omitempty"`
 	Request   *cutText            `json:"request,omitempty"` // the request in words
@@ -55,7 +56,8 @@ type runView struct {
 	Columns   []string            `json:"columns"`
 	Tokens    bool                `json:"tokens"` // the rows include tokens
 	After     int64               `json:"after,omitempty"`
-	Story     *story              `json:"story,omitempty"` // on the first page, or if requested
+	Story     *story              `json:"story,omitempty"`        // on the first page, or if requested
+	Others    []otherRun          `json:"compare_with,omitempty"` // on the first page
 	MayAct    bool                `json:"-"`
 	axisPage
 }
@@ -101,53 +103,26 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if err != nil {
 		return v, err
 	}
-	run := &a.run // as of the page
-	// Calls are read after the events. Otherwise an event could be shown without the call before it, which no later page
-	// would have.
-	kept, err := s.Service.ListCalls(ctx, refOf(r))
+	// The run and its calls are read after the events. Otherwise an event could be shown without the call before it, which
+	// no later page would have.
+	v, calls, err := s.readRun(ctx, a, q.after == 0 || r.FormValue("story") == "show")
 	if err != nil {
 		return v, err
 	}
-	rows.Rows = withCalls(rows.Rows, run, kept.Calls, rows.From, rows.To)
-	v = runView{
-		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
-		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*callLine{}, Columns: a.clients(), Capture: kept.Capture,
-		Tokens: q.tokens, After: q.after, MayAct: mayAct(ctx), axisPage: rows, Request: textOrNil(rule.RequestText(run.Kwargs)),
-	}
-	if !run.EndedAt.IsZero() {
-		v.EndedAt = &run.EndedAt
-	}
+	run := &a.run // as of the page
+	rows.Rows = withCalls(rows.Rows, run, calls, rows.From, rows.To)
+	v.Columns, v.Tokens, v.After, v.MayAct, v.axisPage = a.clients(), q.tokens, q.after, mayAct(ctx), rows
 	if len(run.Options.Losses) > 0 {
 		dialect := s.About(ctx, []string{run.Agent})[run.Agent].Dialect
 		for _, l := range run.Options.Losses {
 			v.Losses = append(v.Losses, lossView{l, s.Dialects.LossReason(run.Flavour, dialect, l)})
 		}
 	}
-	for n := range kept.Calls {
-		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))
-	}
-	why, err := s.Service.ExplainRun(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
-	if err != nil {
-		return v, err
-	}
-	v.Why = why.Message
-	if why.Question != nil {
-		v.Questions = why.Question.Interrupts
-	}
-	agentTime, end, err := s.readEnd(ctx, run)
-	if err != nil {
-		return v, err
-	}
-	if len(v.Questions) == 0 && end != nil { // otherwise the agent's last text is the question
-		v.Answer = textOrNil(lastWords(end.JSON()))
-	}
-	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
-	if q.after == 0 || r.FormValue("story") == "show" {
-		if v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end); err != nil {
+	if q.after == 0 {
+		if v.Others, err = s.listOthers(ctx, run); err != nil {
 			return v, err
 		}
 	}
-	v.Usage = usageOrNil(run.Totals.Usage)
 	if run.Fault != nil {
 		if v.Answered, err = s.lastFailedCall(ctx, v.RunID, v.Calls); err != nil {
 			return v, err
@@ -155,6 +130,46 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	}
 	v.Files, err = s.listRunFiles(ctx, run, v.Rows)
 	return v, err
+}
+
+// readRun returns the view of a run without its rows, and its calls.
+func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runView, calls []adapter.AgentCall, err error) {
+	run, ref := &a.run, adapter.RunRef{ThreadID: a.run.ThreadID, RunID: a.run.ID}
+	kept, err := s.Service.ListCalls(ctx, ref)
+	if err != nil {
+		return v, nil, err
+	}
+	v = runView{
+		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
+		Attempt: run.Attempt, Repeats: run.Options.Repeats, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*callLine{}, Capture: kept.Capture,
+		Request: textOrNil(rule.RequestText(run.Kwargs)), Usage: usageOrNil(run.Totals.Usage),
+	}
+	if !run.EndedAt.IsZero() {
+		v.EndedAt = &run.EndedAt
+	}
+	for n := range kept.Calls {
+		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))
+	}
+	why, err := s.Service.ExplainRun(ctx, ref)
+	if err != nil {
+		return v, nil, err
+	}
+	v.Why = why.Message
+	if why.Question != nil {
+		v.Questions = why.Question.Interrupts
+	}
+	agentTime, end, err := s.readEnd(ctx, run)
+	if err != nil {
+		return v, nil, err
+	}
+	if len(v.Questions) == 0 && end != nil { // otherwise the agent's last text is the question
+		v.Answer = textOrNil(lastWords(end.JSON()))
+	}
+	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
+	if withStory {
+		v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end)
+	}
+	return v, kept.Calls, err
 }
 
 func readAxisQuery(r *http.Request) (axisQuery, error) {

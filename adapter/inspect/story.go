@@ -283,16 +283,43 @@ func newMessages(before, after *state.Fold) (list []json.RawMessage) {
 	return list
 }
 
+// spanOf formats a number of seconds for a sentence.
+func spanOf(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d > time.Millisecond {
+		d = d.Round(time.Millisecond)
+	}
+	return Span(d)
+}
+
+// outcomeOf returns how a run ended as a verb, or that it is active.
+func outcomeOf(v *runView, run *mapping.Run) string {
+	switch {
+	case v.Parked:
+		return "is waiting for a client"
+	case v.Status == mapping.RunPending:
+		return "is waiting to start"
+	case v.Status == mapping.RunRunning:
+		return "is working"
+	case v.Status == mapping.RunSuccess:
+		return "succeeded"
+	case v.Status == mapping.RunTimeout:
+		return "timed out"
+	case v.Status == mapping.RunError:
+		return "failed"
+	case len(v.Questions) == 1:
+		return "asked a question"
+	case len(v.Questions) > 1:
+		return fmt.Sprintf("asked %d questions", len(v.Questions))
+	case run.CancelReason != "":
+		return "was cancelled"
+	}
+	return "stopped"
+}
+
 // summary returns one sentence about what happened so far.
 func (r *storyReader) summary(v *runView) string {
 	t := v.Timing
-	span := func(seconds float64) string {
-		d := time.Duration(seconds * float64(time.Second))
-		if d > time.Millisecond {
-			d = d.Round(time.Millisecond)
-		}
-		return Span(d)
-	}
 	steps := ""
 	if r.whole {
 		steps = fmt.Sprintf(" after %d steps", r.steps)
@@ -300,35 +327,21 @@ func (r *storyReader) summary(v *runView) string {
 			steps = " after 1 step"
 		}
 	}
-	verb := ""
 	switch {
 	case v.Parked:
 		return "Waiting until a client requests the next step."
 	case v.Status == mapping.RunPending:
-		return "Waiting to start for " + span(t.Waiting) + "."
+		return "Waiting to start for " + spanOf(t.Waiting) + "."
 	case v.Status == mapping.RunRunning:
 		if steps != "" {
 			steps = ", " + strings.TrimPrefix(steps, " after ") + " so far"
 		}
-		return "Working for " + span(t.Total-t.Waiting) + steps + "."
-	case v.Status == mapping.RunSuccess:
-		verb = "Succeeded"
-	case v.Status == mapping.RunTimeout:
-		verb = "Timed out"
-	case v.Status == mapping.RunError:
-		verb = "Failed"
-	case len(v.Questions) == 1:
-		verb = "Asked a question"
-	case len(v.Questions) > 1:
-		verb = fmt.Sprintf("Asked %d questions", len(v.Questions))
-	case r.run.CancelReason != "":
-		verb = "Was cancelled"
-	default:
-		verb = "Stopped"
+		return "Working for " + spanOf(t.Total-t.Waiting) + steps + "."
 	}
-	said := verb + steps + " in " + span(t.Total)
+	outcome := outcomeOf(v, r.run)
+	said := strings.ToUpper(outcome[:1]) + outcome[1:] + steps + " in " + spanOf(t.Total)
 	if t.Known {
-		said += "; the agent took " + span(t.Agent)
+		said += "; the agent took " + spanOf(t.Agent)
 	}
 	return said + "."
 }

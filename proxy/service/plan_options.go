@@ -18,7 +18,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 	p.out.Run.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, Temporary: n.Temporary, DeleteAfter: n.DeleteAfter,
-		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSet && n.Retries > 0,
+		Webhook: n.Webhook, Repeats: n.Repeats, Retries: p.retries(), RetryUnknown: n.RetriesSet && n.Retries > 0,
 		Losses: p.s.dialects.UnsupportedFields(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
 	}
 	p.addUnsupported(n.Means...)

@@ -142,7 +142,7 @@ default_agent: a`, map[string]http.Handler{"a": adaptertest.NewStepAgent(adapter
 			}
 		}
 		t.Logf("%s: %d addresses, %d forms", root, len(w.went), len(w.forms))
-		for _, part := range []string{"/again", "/cancel", "/answer", "/fork", "/difference", "/checkpoints/", "/files/", "/calls/", "/log/", "/export/har", "/events", "/agents", ".js"} {
+		for _, part := range []string{"/again", "/cancel", "/answer", "/fork", "/difference", "/compare?", "/checkpoints/", "/files/", "/calls/", "/log/", "/export/har", "/events", "/agents", ".js"} {
 			if !strings.Contains(strings.Join(append(keys(w.went), keys(w.forms)...), "\n"), part) {
 				t.Errorf("%s: no page links to %s", root, part)
 			}

@@ -143,6 +143,7 @@ var asks = map[string]ask{
 	"POST /inspect/runs/{run_id}/cancel":          {body: "sure=yes", headers: isForm},
 	"POST /inspect/runs/{run_id}/again":           {body: "agent={mine}&where=thread&sure=yes", headers: isForm},
 	"GET /inspect/threads/{thread_id}/difference": {query: "?to={checkpoint_id}"},
+	"GET /inspect/compare":                        {query: "?a={run_id}&b={run_id}"},
 	// The status of a JSON-RPC response with an error is 200.
 	"POST /a2a/{agent}":                                      {body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"{task}"}}`, own: true},
 	"POST /a2a/{agent}/message:send":                         {body: aMessage},

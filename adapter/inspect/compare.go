@@ -1,0 +1,411 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+var compareHTML = newPage("compare", "runs", "run.css", "compare.css", "track.html")
+
+// compareView compares run b with run a.
+type compareView struct {
+	A       comparedRun `json:"a"`
+	B       comparedRun `json:"b"`
+	SameRun bool        `json:"same_run,omitempty"`
+	Inputs  inputMatch  `json:"inputs"`
+	Summary string      `json:"summary"`
+	Later   string      `json:"-"` // how much later b was created
+	Facts   []fact      `json:"facts"`
+	Turns   []turnPair  `json:"turns"`
+	Counted string      `json:"turns_summary"`
+	Bars    []barPair   `json:"bars"`
+	Seconds float64     `json:"seconds"` // length of the common time axis
+	Most    int64       `json:"-"`       // the largest number of tokens of a bar
+	// NoCalls is set if calls are not compared because those of one run were not kept.
+	NoCalls bool `json:"no_calls,omitempty"`
+}
+
+// comparedRun is one side of a comparison.
+type comparedRun struct {
+	Letter    string            `json:"-"`
+	RunID     string            `json:"run_id"`
+	ThreadID  string            `json:"thread_id"`
+	Agent     string            `json:"agent"`
+	Status    mapping.RunStatus `json:"status"`
+	Parked    bool              `json:"parked,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	Request   string            `json:"request,omitempty"` // the beginning of the request in words
+	Timing    timing            `json:"timing"`
+	Steps     *int              `json:"steps,omitempty"` // of an ended run; nil means unknown
+	Usage     *usage            `json:"usage,omitempty"` // nil means unknown
+	Earlier   int               `json:"earlier,omitempty"`
+	Whole     bool              `json:"whole"` // all of its events, turns and bars are compared
+
+	run     *mapping.Run
+	view    runView
+	outcome string
+}
+
+// fact is a row of the table of both runs.
+type fact struct {
+	Name       string `json:"name"`
+	A          string `json:"a"`
+	B          string `json:"b"`
+	Difference string `json:"difference,omitempty"` // of b from a; "" if there is none
+}
+
+// inputMatch is the relation between the inputs of two runs.
+type inputMatch string
+
+const (
+	sameInputs  inputMatch = "same"
+	sameTexts   inputMatch = "same_text" // something besides the text differs
+	otherInputs inputMatch = "different"
+)
+
+func (s *server) comparePage(w http.ResponseWriter, r *http.Request) error {
+	var runs [2]comparedRun
+	for i, name := range []string{"a", "b"} {
+		id := strings.TrimSpace(r.URL.Query().Get(name))
+		if id == "" {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is no run %s to compare. Write the ids of two runs as a and b.", name)
+		}
+		run, err := s.readCompared(r.Context(), id)
+		if isNotFound(err) {
+			e := mapping.Classify(err)
+			return mapping.Errorf(e.Class, e.Code, "Run %s was not found. %s", name, e.Message)
+		}
+		if err != nil {
+			return err
+		}
+		run.Letter, runs[i] = name, run
+		mapping.AddAuditObject(r.Context(), "run", run.RunID)
+	}
+	return s.show(w, r, compareHTML, "Compare two runs", viewCompared(runs[0], runs[1]))
+}
+
+func (s *server) readCompared(ctx context.Context, id string) (c comparedRun, err error) {
+	a, err := newAxis(ctx, s.Service, nil, adapter.RunRef{RunID: id}, nil)
+	if err != nil {
+		return c, err
+	}
+	v, _, err := s.readRun(ctx, a, true)
+	if err != nil {
+		return c, err
+	}
+	c = comparedRun{
+		RunID: v.RunID, ThreadID: v.ThreadID, Agent: v.Agent, Status: v.Status, Parked: v.Parked, CreatedAt: v.CreatedAt, Timing: v.Timing, Usage: v.Usage,
+		Earlier: v.Story.Earlier, Whole: v.Story.Whole && v.Story.Earlier == 0 && v.Story.More == 0, run: &a.run, view: v, outcome: outcomeOf(&v, &a.run),
+	}
+	if v.Request != nil {
+		c.Request = v.Title()
+	}
+	if v.EndedAt != nil {
+		c.Steps = &a.run.Totals.Steps
+	}
+	return c, nil
+}
+
+// Active reports whether the run may still change.
+func (c comparedRun) Active() bool { return c.Status.Active() }
+
+func viewCompared(a, b comparedRun) compareView {
+	v := compareView{
+		A: a, B: b, SameRun: a.RunID == b.RunID, Inputs: matchInputs(a.run, b.run), Summary: summaryOf(&a, &b), Facts: factsOf(&a, &b),
+		Seconds: max(a.Timing.Total, b.Timing.Total), Most: max(a.view.Story.MostTokens(), b.view.Story.MostTokens()),
+	}
+	if d := b.CreatedAt.Sub(a.CreatedAt); d >= time.Millisecond {
+		v.Later = Span(d) + " later"
+	} else if d <= -time.Millisecond {
+		v.Later = Span(-d) + " earlier"
+	}
+	x, y := a.view.Story, b.view.Story
+	v.Turns = pairTurns(x.Turns, y.Turns)
+	v.Counted = countTurns(v.Turns)
+	isCall := func(b bar) bool { return b.Kind == barCall }
+	if slices.ContainsFunc(x.Bars, isCall) != slices.ContainsFunc(y.Bars, isCall) {
+		v.NoCalls = true
+		x.Bars, y.Bars = slices.DeleteFunc(x.Bars, isCall), slices.DeleteFunc(y.Bars, isCall)
+	}
+	v.Bars = pairBars(x.Bars, y.Bars)
+	return v
+}
+
+func matchInputs(a, b *mapping.Run) inputMatch {
+	x, y := rule.RequestText(a.Kwargs), rule.RequestText(b.Kwargs)
+	switch in, other := givenInput(a), givenInput(b); {
+	case x != y:
+		return otherInputs
+	case len(in) == 0 && len(other) == 0, len(in) > 0 && len(other) > 0 && rawjson.Equal(in, other):
+		return sameInputs
+	}
+	return sameTexts
+}
+
+// summaryOf returns one sentence about the difference of b from a.
+func summaryOf(a, b *comparedRun) string {
+	said := fmt.Sprintf("a %s, b %s", a.outcome, b.outcome)
+	if a.outcome == b.outcome {
+		said = "Both " + plural(a.outcome)
+		if x, y := a.view.Answer, b.view.Answer; x != nil && y != nil && a.Status == mapping.RunSuccess {
+			if *x == *y {
+				said += " with the same answer"
+			} else {
+				said += " with different answers"
+			}
+		}
+	}
+	if a.Active() || b.Active() {
+		return said + "."
+	}
+	var more []string
+	if !sameTime(a.Timing.Total, b.Timing.Total) {
+		more = append(more, moreTime(a.Timing.Total, b.Timing.Total, "more", "less"))
+	}
+	if n := *b.Steps - *a.Steps; n != 0 {
+		more = append(more, fmt.Sprintf("%s %s", count(max(n, -n), "step"), ifElse(n > 0, "more", "fewer")))
+	}
+	if len(more) == 0 {
+		return said + "; they took the same time and the same number of steps."
+	}
+	return said + "; b took " + strings.Join(more, " and ") + "."
+}
+
+func plural(outcome string) string {
+	for one, many := range map[string]string{"is ": "are ", "was ": "were "} {
+		if rest, ok := strings.CutPrefix(outcome, one); ok {
+			return many + rest
+		}
+	}
+	return outcome
+}
+
+func ifElse(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// milliseconds returns a time in seconds as the pages show it.
+func milliseconds(seconds float64) float64 { return math.Round(1000 * seconds) }
+
+// sameTime reports whether two times in seconds are shown as the same.
+func sameTime(a, b float64) bool { return milliseconds(a) == milliseconds(b) }
+
+// moreTime returns how much longer b is than a, in seconds, with a word for the direction.
+func moreTime(a, b float64, more, less string) string {
+	switch d := (milliseconds(b) - milliseconds(a)) / 1000; {
+	case d == 0:
+		return "the same"
+	case d > 0:
+		return spanOf(d) + " " + more
+	default:
+		return spanOf(-d) + " " + less
+	}
+}
+
+// factsOf returns the rows of the table except for the times of creation, which a page shows in its own form. Numbers of
+// an active run are not compared, because they still grow.
+func factsOf(a, b *comparedRun) []fact {
+	ended := !a.Active() && !b.Active()
+	list := []fact{}
+	add := func(name, x, y, difference string) {
+		if x != "" || y != "" {
+			list = append(list, fact{name, cmp.Or(x, "–"), cmp.Or(y, "–"), difference})
+		}
+	}
+	text := func(name, x, y string) { add(name, x, y, ifElse(x == y, "", "different")) }
+	text("Request", a.Request, b.Request)
+	text("Agent", a.Agent, b.Agent)
+	text("Status", statusText(a), statusText(b))
+	text("Error", faultText(a), faultText(b))
+	if a.run.Base != b.run.Base && (a.run.Base == "" || b.run.Base == "" || a.ThreadID == b.ThreadID) {
+		text("Started from", startText(a), startText(b))
+	}
+	took := ""
+	if ended && !sameTime(a.Timing.Total, b.Timing.Total) {
+		took = moreTime(a.Timing.Total, b.Timing.Total, "slower", "faster")
+	}
+	add("Duration", spanOf(a.Timing.Total), spanOf(b.Timing.Total), took)
+	x, y, took := "", "", ""
+	if a.Timing.Known {
+		x = spanOf(a.Timing.Agent)
+	}
+	if b.Timing.Known {
+		y = spanOf(b.Timing.Agent)
+	}
+	if ended && x != "" && y != "" && !sameTime(a.Timing.Agent, b.Timing.Agent) {
+		took = moreTime(a.Timing.Agent, b.Timing.Agent, "more", "less")
+	}
+	add("Agent’s time", x, y, took)
+	x, y, steps := "", "", ""
+	if a.Steps != nil {
+		x = fmt.Sprint(*a.Steps)
+	}
+	if b.Steps != nil {
+		y = fmt.Sprint(*b.Steps)
+	}
+	if ended && x != y {
+		n := *b.Steps - *a.Steps
+		steps = fmt.Sprintf("%d %s %s", max(n, -n), ifElse(n > 0, "more", "fewer"), ifElse(n == 1 || n == -1, "step", "steps"))
+	}
+	add("Steps", x, y, steps)
+	x, y = tokensText(a.Usage), tokensText(b.Usage)
+	tokens := ""
+	if x != "" && y != "" {
+		if n := b.Usage.Tokens() - a.Usage.Tokens(); n > 0 {
+			tokens = "+" + thousands(n) + " tokens"
+		} else if n < 0 {
+			tokens = "−" + thousands(-n) + " tokens"
+		}
+	}
+	add("Tokens", x, y, tokens)
+	x, y = costText(a.Usage), costText(b.Usage)
+	cost := ""
+	if x != "" && y != "" {
+		if d := b.Usage.Cost - a.Usage.Cost; d > 0 {
+			cost = dollars(d) + " more"
+		} else if d < 0 {
+			cost = dollars(-d) + " less"
+		}
+	}
+	add("Cost", x, y, cost)
+	return list
+}
+
+func statusText(c *comparedRun) string {
+	if c.Parked {
+		return string(c.Status) + ", parked"
+	}
+	return string(c.Status)
+}
+
+func faultText(c *comparedRun) string {
+	if c.view.Fault == nil {
+		return ""
+	}
+	return brief(mapping.WithoutAgent(c.Agent, c.view.Fault.Message))
+}
+
+func startText(c *comparedRun) string {
+	if c.run.Base == "" {
+		return "an empty thread"
+	}
+	return "checkpoint " + shortID(c.run.Base)
+}
+
+func tokensText(u *usage) string {
+	if u == nil || u.Tokens() == 0 {
+		return ""
+	}
+	return thousands(u.Input) + " in, " + thousands(u.Output) + " out"
+}
+
+func costText(u *usage) string {
+	if u == nil {
+		return ""
+	}
+	return u.Dollars()
+}
+
+// countTurns returns one sentence about the pairs of turns.
+func countTurns(list []turnPair) string {
+	n := map[matchKind]int{}
+	for _, p := range list {
+		n[p.Kind]++
+	}
+	if n[inBoth] == len(list) {
+		return ifElse(len(list) == 0, "Neither run has messages.", "All messages are the same.")
+	}
+	parts := []string{}
+	for _, one := range []struct {
+		kind      matchKind
+		one, many string
+	}{{inBoth, "is the same", "are the same"}, {differs, "differs", "differ"}, {onlyA, "is only in a", "are only in a"}, {onlyB, "is only in b", "are only in b"}} {
+		if n[one.kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[one.kind], ifElse(n[one.kind] == 1, one.one, one.many)))
+		}
+	}
+	return "Of " + count(len(list), "message") + ", " + strings.Join(parts, ", ") + "."
+}
+
+// otherRun is a run with which a page offers to compare its own.
+type otherRun struct {
+	RunID     string            `json:"run_id"`
+	Agent     string            `json:"agent"`
+	Status    mapping.RunStatus `json:"status"`
+	CreatedAt time.Time         `json:"created_at"`
+	Reason    string            `json:"reason"`
+	Query     string            `json:"-"` // of the comparison, the older run first
+}
+
+const (
+	maxOthers = 5 // for each reason
+	// searchedRuns are the newest runs among which runs with the same request are searched.
+	searchedRuns = 100
+)
+
+// listOthers returns the newest runs with the same request as a run, and the newest others of its thread.
+func (s *server) listOthers(ctx context.Context, run *mapping.Run) (list []otherRun, err error) {
+	seen := map[string]bool{run.ID: true}
+	offer := func(q mapping.RunQuery, reason func(r *mapping.Run) string) error {
+		found := 0
+		for r, err := range s.Service.ListRuns(ctx, q) {
+			if err != nil || found == maxOthers {
+				return err
+			}
+			why := reason(&r)
+			if why == "" || seen[r.ID] {
+				continue
+			}
+			older, newer := run, &r
+			if r.CreatedAt.Before(run.CreatedAt) {
+				older, newer = &r, run
+			}
+			seen[r.ID] = true
+			found++
+			list = append(list, otherRun{r.ID, r.Agent, r.Status, r.CreatedAt, why, compareQuery(older.ID, newer.ID)})
+		}
+		return nil
+	}
+	text := rule.RequestText(run.Kwargs)
+	err = offer(mapping.RunQuery{Limit: searchedRuns}, func(r *mapping.Run) string {
+		switch {
+		case r.Options.Repeats == run.ID:
+			return "repeats this run"
+		case r.ID == run.Options.Repeats:
+			return "is repeated by this run"
+		case text != "" && rule.RequestText(r.Kwargs) == text:
+			return "has the same request"
+		}
+		return ""
+	})
+	if err != nil {
+		return list, err
+	}
+	err = offer(mapping.RunQuery{ThreadID: run.ThreadID, Limit: 2*maxOthers + 1}, func(*mapping.Run) string { return "is on the same thread" })
+	return list, err
+}
+
+func compareQuery(a, b string) string { return "?" + url.Values{"a": {a}, "b": {b}}.Encode() }

@@ -1,0 +1,196 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// turnPair is a turn of two runs' conversations. One side is nil if only the other run has it.
+type turnPair struct {
+	Kind  matchKind  `json:"kind"`
+	A     *turn      `json:"a,omitempty"`
+	B     *turn      `json:"b,omitempty"`
+	Notes []string   `json:"notes,omitempty"` // what differs
+	Words []piece    `json:"words,omitempty"` // of texts that differ
+	Calls []callPair `json:"calls,omitempty"` // if some of them differ
+}
+
+// callPair is a tool call in two turns of a pair.
+type callPair struct {
+	Kind matchKind `json:"kind"`
+	A    *toolCall `json:"a,omitempty"`
+	B    *toolCall `json:"b,omitempty"`
+	Args []piece   `json:"args,omitempty"` // of arguments that differ
+}
+
+// barPair is a bar of two runs' waterfalls.
+type barPair struct {
+	Kind       matchKind `json:"kind"` // differs if it took another time
+	Name       string    `json:"name"`
+	A          *bar      `json:"a,omitempty"`
+	B          *bar      `json:"b,omitempty"`
+	Difference string    `json:"difference,omitempty"`
+}
+
+// wordWork bounds the comparison of words on one page; see wordDifference.
+const wordWork = 4_000_000
+
+// pairUp returns the places of two lists in order, in pairs of the longest common subsequence of elements that are the
+// same. Between these it pairs elements that are alike. A place is -1 if the element has no partner.
+func pairUp[T any](x, y []T, same, alike func(a, b T) bool) (pairs [][2]int) {
+	i, j := 0, 0
+	for _, at := range append(longestCommon(x, y, same), [2]int{len(x), len(y)}) {
+		k, l := i, j
+		for _, near := range append(longestCommon(x[i:at[0]], y[j:at[1]], alike), [2]int{at[0] - i, at[1] - j}) {
+			for ; k < i+near[0]; k++ {
+				pairs = append(pairs, [2]int{k, -1})
+			}
+			for ; l < j+near[1]; l++ {
+				pairs = append(pairs, [2]int{-1, l})
+			}
+			if k < at[0] && l < at[1] {
+				pairs = append(pairs, [2]int{k, l})
+				k, l = k+1, l+1
+			}
+		}
+		if at[0] < len(x) {
+			pairs = append(pairs, at)
+		}
+		i, j = at[0]+1, at[1]+1
+	}
+	return pairs
+}
+
+func element[T any](list []T, at int) *T {
+	if at < 0 {
+		return nil
+	}
+	return &list[at]
+}
+
+func kindOf[T any](a, b *T, same func(a, b T) bool) matchKind {
+	switch {
+	case b == nil:
+		return onlyA
+	case a == nil:
+		return onlyB
+	case same(*a, *b):
+		return inBoth
+	}
+	return differs
+}
+
+// pairTurns pairs the turns of two conversations by their contents, or else by their roles and order.
+func pairTurns(a, b []turn) []turnPair {
+	work, list := wordWork, []turnPair{}
+	alike := func(a, b turn) bool { return a.Role == b.Role && (a.Answers == "") == (b.Answers == "") }
+	for _, at := range pairUp(a, b, sameTurn, alike) {
+		p := turnPair{A: element(a, at[0]), B: element(b, at[1])}
+		if p.Kind = kindOf(p.A, p.B, sameTurn); p.Kind == differs {
+			p.compare(&work)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// sameTurn ignores ids, which are different in each run.
+func sameTurn(a, b turn) bool {
+	return a.Role == b.Role && a.Name == b.Name && a.Text == b.Text && a.Failure == b.Failure && a.Asks == b.Asks &&
+		slices.EqualFunc(a.Calls, b.Calls, sameCall) && slices.Equal(a.Files, b.Files)
+}
+
+func sameCall(a, b toolCall) bool { return a.Name == b.Name && a.Args == b.Args }
+
+// compare describes the difference between the turns of a pair.
+func (p *turnPair) compare(work *int) {
+	a, b := p.A, p.B
+	if a.Name != b.Name {
+		p.note("another name")
+	}
+	if a.Text != b.Text {
+		p.Words = wordDifference(a.Text.Text, b.Text.Text, work)
+		if a.Text.Text == b.Text.Text {
+			p.note("the texts differ after the part that is shown")
+		} else {
+			p.note("different words")
+		}
+	}
+	if a.Asks != b.Asks {
+		p.note("a question in only one run")
+	}
+	if !slices.EqualFunc(a.Calls, b.Calls, sameCall) {
+		p.note("different tool calls")
+		p.Calls = pairCalls(a.Calls, b.Calls, work)
+	}
+	if !slices.Equal(a.Files, b.Files) {
+		p.note("different files")
+	}
+	if len(p.Notes) == 0 {
+		p.note("a failure in only one run")
+	}
+}
+
+func (p *turnPair) note(words string) { p.Notes = append(p.Notes, words) }
+
+func pairCalls(a, b []toolCall, work *int) (list []callPair) {
+	for _, at := range pairUp(a, b, sameCall, func(a, b toolCall) bool { return a.Name == b.Name }) {
+		p := callPair{A: element(a, at[0]), B: element(b, at[1])}
+		if p.Kind = kindOf(p.A, p.B, sameCall); p.Kind == differs {
+			p.Args = wordDifference(p.A.Args.Text, p.B.Args.Text, work)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// callNote returns what is special about a tool call; "" if nothing is.
+func callNote(kind matchKind) string {
+	switch kind {
+	case inBoth:
+		return ""
+	case differs:
+		return "with different arguments"
+	case onlyA:
+		return "only in a"
+	}
+	return "only in b"
+}
+
+// pairBars pairs the steps of two waterfalls, and their calls, by names and order. It returns all in the order in which
+// they begin.
+func pairBars(a, b []bar) []barPair {
+	list := []barPair{}
+	for _, kind := range []barKind{barWaiting, barStep, barCall, barRest} {
+		other := func(one bar) bool { return one.Kind != kind }
+		x, y := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
+		same := func(a, b bar) bool { return a.Name == b.Name }
+		alike := func(a, b bar) bool { return kind != barCall && stepName(a.Name) == stepName(b.Name) }
+		for _, at := range pairUp(x, y, same, alike) {
+			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
+			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })
+			p.Name = cmp.Or(p.A, p.B).Name
+			if p.A != nil && p.B != nil {
+				p.Difference = moreTime(p.A.Length(), p.B.Length(), "longer", "shorter")
+			}
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(p, q barPair) int { return cmp.Compare(cmp.Or(p.A, p.B).Begin, cmp.Or(q.A, q.B).Begin) })
+	return list
+}
+
+// stepName returns the part of a step's name that is the same in each run: the number of a task's step, or the nodes of
+// a graph without the ids of their subgraphs.
+func stepName(name string) string {
+	if strings.HasPrefix(name, "step ") {
+		name, _, _ = strings.Cut(name, ":")
+		return name
+	}
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i], _, _ = strings.Cut(parts[i], ":")
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,151 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+// turnsOf reads turns such as "person: Hello".
+func turnsOf(texts ...string) (list []turn) {
+	for i, text := range texts {
+		role, said, _ := strings.Cut(text, ": ")
+		list = append(list, turn{ID: fmt.Sprint(time.Now(), i), Index: i, Role: role, Text: cut(said)})
+	}
+	return list
+}
+
+func TestTurnsArePairedByContentThenByRole(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		a, b []string
+		want []string
+	}{
+		"nothing":   {nil, nil, nil},
+		"the same":  {[]string{"person: x", "agent: y"}, []string{"person: x", "agent: y"}, []string{"same 0 0", "same 1 1"}},
+		"an answer": {[]string{"person: x", "agent: y"}, []string{"person: x", "agent: z"}, []string{"same 0 0", "differs 1 1"}},
+		"more in b": {[]string{"person: x", "agent: y"}, []string{"person: x", "agent: plan", "tool: found", "agent: y"},
+			[]string{"same 0 0", "only_b - 1", "only_b - 2", "same 1 3"}},
+		"less in b":        {[]string{"agent: 1", "agent: 2", "agent: 3"}, []string{"agent: 4"}, []string{"differs 0 0", "only_a 1 -", "only_a 2 -"}},
+		"other roles":      {[]string{"person: x"}, []string{"agent: x"}, []string{"only_a 0 -", "only_b - 0"}},
+		"before an anchor": {[]string{"agent: 1", "agent: end"}, []string{"agent: 2", "agent: 3", "agent: end"}, []string{"differs 0 0", "only_b - 1", "same 1 2"}},
+	} {
+		var got []string
+		for _, p := range pairTurns(turnsOf(c.a...), turnsOf(c.b...)) {
+			place := func(t *turn) string {
+				if t == nil {
+					return "-"
+				}
+				return fmt.Sprint(t.Index)
+			}
+			got = append(got, fmt.Sprintf("%s %s %s", p.Kind, place(p.A), place(p.B)))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A pair names what differs. Tool calls are compared by name and arguments, without their ids.
+func TestPairsNameWhatDiffers(t *testing.T) {
+	t.Parallel()
+	call := func(id, name, args string) toolCall { return toolCall{id, name, cut(args)} }
+	long := strings.Repeat("word ", 5000)
+	for name, c := range map[string]struct {
+		a, b  turn
+		notes string
+		calls string
+	}{
+		"ids":          {turn{ID: "1", Calls: []toolCall{call("1", "read", "{}")}}, turn{ID: "2", Calls: []toolCall{call("2", "read", "{}")}}, "[]", "[]"},
+		"words":        {turn{Text: cut("one")}, turn{Text: cut("two")}, "[different words]", "[]"},
+		"a long end":   {turn{Text: cut(long + "a")}, turn{Text: cut(long + "b")}, "[the texts differ after the part that is shown]", "[]"},
+		"arguments":    {turn{Calls: []toolCall{call("1", "read", `{"a":1}`)}}, turn{Calls: []toolCall{call("1", "read", `{"a":2}`)}}, "[different tool calls]", "[differs]"},
+		"another call": {turn{Calls: []toolCall{call("1", "read", `{}`)}}, turn{Calls: []toolCall{call("1", "look", `{}`), call("2", "read", `{}`)}}, "[different tool calls]", "[only_b same]"},
+		"files":        {turn{Files: []fileLink{{Name: "a"}}}, turn{}, "[different files]", "[]"},
+		"a failure":    {turn{Failure: true}, turn{}, "[a failure in only one run]", "[]"},
+	} {
+		list := pairTurns([]turn{c.a}, []turn{c.b})
+		if len(list) != 1 || (list[0].Kind == inBoth) != (c.notes == "[]") {
+			t.Fatalf("%s: %+v", name, list)
+		}
+		var calls []matchKind
+		for _, p := range list[0].Calls {
+			calls = append(calls, p.Kind)
+		}
+		if fmt.Sprint(list[0].Notes) != c.notes || fmt.Sprint(calls) != c.calls {
+			t.Errorf("%s: %q and %v", name, list[0].Notes, calls)
+		}
+	}
+}
+
+// Fifty turns of 5,000 words each are paired within the bound of a page.
+func TestPairsOfLongTurnsAreBounded(t *testing.T) {
+	t.Parallel()
+	var a, b []turn
+	for n := range storyTurns {
+		a = append(a, turn{Role: "agent", Text: cut(strings.Repeat(fmt.Sprint("red", n, " "), 5000))})
+		b = append(b, turn{Role: "agent", Text: cut(strings.Repeat(fmt.Sprint("x blue", n, " "), 5000))})
+	}
+	begun, size := time.Now(), 0
+	for _, p := range pairTurns(a, b) {
+		for _, w := range p.Words {
+			size += len(w.Text)
+		}
+	}
+	if size > storyTurns*2*maxText || time.Since(begun) > 5*time.Second {
+		t.Errorf("%d bytes after %s", size, time.Since(begun))
+	}
+}
+
+// Steps are paired without the names and ids that each run chooses. Calls are paired by name.
+func TestBarsArePairedByKindAndName(t *testing.T) {
+	t.Parallel()
+	a := []bar{
+		{Kind: barWaiting, Name: "waiting", End: 1}, {Kind: barStep, Name: "step 1: plan", Begin: 1, End: 2}, {Kind: barCall, Name: "POST …/steps", Begin: 1, End: 2},
+		{Kind: barStep, Name: "sub:1/inner", Begin: 2, End: 3}, {Kind: barStep, Name: "work", Begin: 3, End: 4}, {Kind: barRest, Name: "failed: x", Begin: 4, End: 5},
+	}
+	b := []bar{
+		{Kind: barWaiting, Name: "waiting", End: 0.5}, {Kind: barCall, Name: "GET …/x", Begin: 0.5, End: 0.6}, {Kind: barCall, Name: "POST …/steps", Begin: 0.6, End: 2.6},
+		{Kind: barStep, Name: "step 1: look", Begin: 0.5, End: 1.5}, {Kind: barStep, Name: "sub:2/inner", Begin: 1.5, End: 3},
+	}
+	var got []string
+	for _, p := range pairBars(a, b) {
+		got = append(got, fmt.Sprintf("%s %s %s", p.Kind, p.Name, p.Difference))
+	}
+	want := []string{
+		"differs waiting 500 ms shorter", "only_b GET …/x ", "same step 1: plan the same", "differs POST …/steps 1.0 s longer", "differs sub:1/inner 500 ms longer",
+		"only_a work ", "only_a failed: x ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestASentenceSaysHowRunsDiffer(t *testing.T) {
+	t.Parallel()
+	ended := func(status mapping.RunStatus, answer string, seconds float64, steps int) comparedRun {
+		run := &mapping.Run{Status: status}
+		c := comparedRun{Status: status, Timing: timing{Total: seconds}, Steps: &steps, run: run, view: runView{Status: status, Answer: textOrNil(answer)}}
+		c.outcome = outcomeOf(&c.view, run)
+		return c
+	}
+	success, failed, working := mapping.RunSuccess, mapping.RunError, mapping.RunRunning
+	for want, pair := range map[string][2]comparedRun{
+		"Both succeeded with the same answer; b took 800 ms less and 2 steps more.":     {ended(success, "x", 2.1, 1), ended(success, "x", 1.3, 3)},
+		"Both succeeded with different answers; b took 1.5 s more and 1 step fewer.":    {ended(success, "x", 1, 2), ended(success, "y", 2.5, 1)},
+		"Both succeeded; b took 1 ms more.":                                             {ended(success, "", 1, 2), ended(success, "", 1.001, 2)},
+		"Both failed; they took the same time and the same number of steps.":            {ended(failed, "", 1, 0), ended(failed, "", 1.0004, 0)},
+		"a succeeded, b failed; b took 3 steps fewer.":                                  {ended(success, "x", 1, 3), ended(failed, "", 1, 0)},
+		"a succeeded, b is working.":                                                    {ended(success, "x", 1, 3), ended(working, "", 1, 0)},
+		"Both are working.":                                                             {ended(working, "", 1, 0), ended(working, "", 1, 0)},
+		"a stopped, b timed out; they took the same time and the same number of steps.": {ended(mapping.RunInterrupted, "", 1, 0), ended(mapping.RunTimeout, "", 1, 0)},
+	} {
+		if got := summaryOf(&pair[0], &pair[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
