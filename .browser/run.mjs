@@ -57,7 +57,7 @@ async function main() {
   const files = (...names) => names.map((name) => join(here, `${name}.test.mjs`));
   // Concurrently with the rows: pages that do not change, and tests with their own bridge. Separately: lists of this bridge's runs, and measurements.
   const asked = (...names) => files(...names.filter((name) => !chosen || chosen.includes(name)));
-  const beside = rowsAlone ? files("rows") : asked("rows", "front", "inspect-run", "inspect-live", "example");
+  const beside = rowsAlone ? files("rows") : asked("rows", "front", "inspect-run", "inspect-live", "inspect-compare", "example");
   const code = await suite(child, rowsAlone ? [] : asked("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
   site.close();
   return code;

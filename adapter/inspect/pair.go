@@ -36,28 +36,30 @@ type barPair struct {
 // wordWork bounds the comparison of words on one page; see wordDifference.
 const wordWork = 4_000_000
 
-// pairUp returns the places of two lists in order, in pairs of the longest common subsequence of elements that are the
-// same. Between these it pairs elements that are alike. A place is -1 if the element has no partner.
-func pairUp[T any](x, y []T, same, alike func(a, b T) bool) (pairs [][2]int) {
-	i, j := 0, 0
-	for _, at := range append(longestCommon(x, y, same), [2]int{len(x), len(y)}) {
-		k, l := i, j
-		for _, near := range append(longestCommon(x[i:at[0]], y[j:at[1]], alike), [2]int{at[0] - i, at[1] - j}) {
-			for ; k < i+near[0]; k++ {
-				pairs = append(pairs, [2]int{k, -1})
-			}
-			for ; l < j+near[1]; l++ {
-				pairs = append(pairs, [2]int{-1, l})
-			}
-			if k < at[0] && l < at[1] {
-				pairs = append(pairs, [2]int{k, l})
-				k, l = k+1, l+1
-			}
+// pairUp returns the places of two lists in order. It first pairs elements that are the same, and between these the ones
+// that are most alike, from above 0. A place is -1 if the element has no partner.
+func pairUp[T any](x, y []T, same func(a, b T) bool, alike func(a, b T) float32) (pairs [][2]int) {
+	begin := [2]int{}
+	anchors := align(x, y, func(a, b T) float32 { return equal(same(a, b)) })
+	for _, anchor := range append(anchors, [2]int{len(x), len(y)}) {
+		at := begin
+		near := align(x[begin[0]:anchor[0]], y[begin[1]:anchor[1]], alike)
+		for n := range near {
+			near[n][0], near[n][1] = near[n][0]+begin[0], near[n][1]+begin[1]
 		}
-		if at[0] < len(x) {
-			pairs = append(pairs, at)
+		for _, next := range append(near, anchor) {
+			for ; at[0] < next[0]; at[0]++ {
+				pairs = append(pairs, [2]int{at[0], -1})
+			}
+			for ; at[1] < next[1]; at[1]++ {
+				pairs = append(pairs, [2]int{-1, at[1]})
+			}
+			if next[0] < len(x) && next[1] < len(y) {
+				pairs = append(pairs, next)
+			}
+			at = [2]int{next[0] + 1, next[1] + 1}
 		}
-		i, j = at[0]+1, at[1]+1
+		begin = at
 	}
 	return pairs
 }
@@ -81,11 +83,26 @@ func kindOf[T any](a, b *T, same func(a, b T) bool) matchKind {
 	return differs
 }
 
-// pairTurns pairs the turns of two conversations by their contents, or else by their roles and order.
+// pairTurns pairs the turns of two conversations that are the same, and between these the ones of the same role that have
+// most words in common.
 func pairTurns(a, b []turn) []turnPair {
 	work, list := wordWork, []turnPair{}
-	alike := func(a, b turn) bool { return a.Role == b.Role && (a.Answers == "") == (b.Answers == "") }
-	for _, at := range pairUp(a, b, sameTurn, alike) {
+	words := map[*turn]map[string]bool{}
+	refs := func(list []turn) (all []*turn) {
+		for i := range list {
+			all = append(all, &list[i])
+			words[&list[i]] = list[i].words()
+		}
+		return all
+	}
+	same := func(a, b *turn) bool { return sameTurn(*a, *b) }
+	alike := func(a, b *turn) float32 {
+		if a.Role != b.Role {
+			return 0
+		}
+		return leastAlike + overlap(words[a], words[b])
+	}
+	for _, at := range pairUp(refs(a), refs(b), same, alike) {
 		p := turnPair{A: element(a, at[0]), B: element(b, at[1])}
 		if p.Kind = kindOf(p.A, p.B, sameTurn); p.Kind == differs {
 			p.compare(&work)
@@ -93,6 +110,40 @@ func pairTurns(a, b []turn) []turnPair {
 		list = append(list, p)
 	}
 	return list
+}
+
+const (
+	leastAlike = 0.1 // of turns that have nothing in common but their role
+	maxWords   = 200 // of a turn that are looked at to find its partner
+)
+
+// words returns the first words of a turn and its tool calls.
+func (t turn) words() map[string]bool {
+	set := map[string]bool{}
+	add := func(text string) {
+		for _, w := range wordsOf(text) {
+			if len(set) < maxWords && strings.TrimSpace(w) != "" {
+				set[w] = true
+			}
+		}
+	}
+	add(t.Text.Text)
+	for _, c := range t.Calls {
+		set[c.Name] = true
+		add(c.Args.Text)
+	}
+	return set
+}
+
+// overlap returns the part of the words of two sets that are in both, from 0 to 1.
+func overlap(a, b map[string]bool) float32 {
+	common := 0
+	for w := range a {
+		if b[w] {
+			common++
+		}
+	}
+	return float32(common) / float32(max(1, len(a)+len(b)-common))
 }
 
 // sameTurn ignores ids, which are different in each run.
@@ -135,7 +186,7 @@ func (p *turnPair) compare(work *int) {
 func (p *turnPair) note(words string) { p.Notes = append(p.Notes, words) }
 
 func pairCalls(a, b []toolCall, work *int) (list []callPair) {
-	for _, at := range pairUp(a, b, sameCall, func(a, b toolCall) bool { return a.Name == b.Name }) {
+	for _, at := range pairUp(a, b, sameCall, func(a, b toolCall) float32 { return equal(a.Name == b.Name) }) {
 		p := callPair{A: element(a, at[0]), B: element(b, at[1])}
 		if p.Kind = kindOf(p.A, p.B, sameCall); p.Kind == differs {
 			p.Args = wordDifference(p.A.Args.Text, p.B.Args.Text, work)
@@ -166,7 +217,7 @@ func pairBars(a, b []bar) []barPair {
 		other := func(one bar) bool { return one.Kind != kind }
 		x, y := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
 		same := func(a, b bar) bool { return a.Name == b.Name }
-		alike := func(a, b bar) bool { return kind != barCall && stepName(a.Name) == stepName(b.Name) }
+		alike := func(a, b bar) float32 { return equal(kind != barCall && stepName(a.Name) == stepName(b.Name)) }
 		for _, at := range pairUp(x, y, same, alike) {
 			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
 			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })

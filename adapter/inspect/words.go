@@ -56,7 +56,7 @@ type pieces []piece
 
 // compare adds the longest common subsequence of two lists of words, and the words that are only in one of them.
 func (p *pieces) compare(x, y []string) {
-	pairs := longestCommon(x, y, func(a, b string) bool { return a == b })
+	pairs := align(x, y, func(a, b string) float32 { return equal(a == b) })
 	letters := 0
 	for _, at := range pairs {
 		if strings.TrimSpace(x[at[0]]) != "" {
@@ -109,32 +109,41 @@ func (p *pieces) add(kind matchKind, words ...string) {
 	}
 }
 
-// longestCommon returns the places of a longest common subsequence of two lists.
-func longestCommon[T any](x, y []T, same func(a, b T) bool) (pairs [][2]int) {
+// align returns the places of pairs of two lists, in the order of both, whose weights have the largest sum. Elements with
+// the weight 0 are never a pair.
+func align[T any](x, y []T, weight func(a, b T) float32) (pairs [][2]int) {
 	width := len(y) + 1
-	length := make([]int32, (len(x)+1)*width) // of what is common from these places
+	best := make([]float32, (len(x)+1)*width) // sum of the pairs from these places
 	for i := len(x) - 1; i >= 0; i-- {
 		for j := len(y) - 1; j >= 0; j-- {
 			at := i*width + j
-			if same(x[i], y[j]) {
-				length[at] = length[at+width+1] + 1
-			} else {
-				length[at] = max(length[at+width], length[at+1])
+			best[at] = max(best[at+width], best[at+1])
+			if w := weight(x[i], y[j]); w > 0 {
+				best[at] = max(best[at], w+best[at+width+1])
 			}
 		}
 	}
 	for i, j := 0, 0; i < len(x) && j < len(y); {
-		switch at := i*width + j; {
-		case same(x[i], y[j]):
+		at := i*width + j
+		switch w := weight(x[i], y[j]); {
+		case w > 0 && best[at] == w+best[at+width+1]:
 			pairs = append(pairs, [2]int{i, j})
 			i, j = i+1, j+1
-		case length[at+width] >= length[at+1]:
+		case best[at+width] >= best[at+1]:
 			i++
 		default:
 			j++
 		}
 	}
 	return pairs
+}
+
+// equal returns the weight of a pair that must be equal.
+func equal(yes bool) float32 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // wordsOf splits a text into words, the spaces between them, and single other characters. A character stays whole with
