@@ -362,17 +362,21 @@ type otherRun struct {
 
 const (
 	maxOthers = 5 // for each reason
-	// searchedRuns are the newest runs among which runs with the same request are searched.
+	// searchedRuns is the number of newest runs among which those with the same request are searched.
 	searchedRuns = 100
+	// searchBudget bounds the time for runs beyond searchedLeast, since requests may be large.
+	searchBudget  = 50 * time.Millisecond
+	searchedLeast = 20
 )
 
 // listOthers returns the newest runs with the same request as a run, and the newest others of its thread.
 func (s *server) listOthers(ctx context.Context, run *mapping.Run) (list []otherRun, err error) {
 	seen := map[string]bool{run.ID: true}
+	until := time.Now().Add(searchBudget)
 	offer := func(q mapping.RunQuery, reason func(r *mapping.Run) string) error {
-		found := 0
+		found, read := 0, 0
 		for r, err := range s.Service.ListRuns(ctx, q) {
-			if err != nil || found == maxOthers {
+			if read++; err != nil || found == maxOthers || read > searchedLeast && time.Now().After(until) {
 				return err
 			}
 			why := reason(&r)

@@ -5,7 +5,7 @@
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
 // from one view model (render.go). The other files prepare the contents of pages: axis.go and row.go (a run's events,
-// the frames that clients got, calls), overview.go (the first page), story.go (a run as a person reads it), waiting.go (open questions),
+// the frames that clients got, calls), overview.go (the first page), story.go (a run as a person reads it), compare.go with pair.go and words.go (two runs), waiting.go (open questions),
 // conversation.go, difference.go, question.go, export.go and har.go.
 //
 //   - Pages work without scripts. A module only adds functions that need a script, and writes texts with textContent.

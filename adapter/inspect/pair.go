@@ -95,14 +95,19 @@ func pairTurns(a, b []turn) []turnPair {
 		}
 		return all
 	}
+	x, y := refs(a), refs(b)
 	same := func(a, b *turn) bool { return sameTurn(*a, *b) }
 	alike := func(a, b *turn) float32 {
 		if a.Role != b.Role {
 			return 0
 		}
-		return leastAlike + overlap(words[a], words[b])
+		weight := leastAlike + overlap(words[a], words[b])
+		if a == x[len(x)-1] && b == y[len(y)-1] {
+			weight += lastAlike
+		}
+		return weight
 	}
-	for _, at := range pairUp(refs(a), refs(b), same, alike) {
+	for _, at := range pairUp(x, y, same, alike) {
 		p := turnPair{A: element(a, at[0]), B: element(b, at[1])}
 		if p.Kind = kindOf(p.A, p.B, sameTurn); p.Kind == differs {
 			p.compare(&work)
@@ -113,7 +118,8 @@ func pairTurns(a, b []turn) []turnPair {
 }
 
 const (
-	leastAlike = 0.1 // of turns that have nothing in common but their role
+	leastAlike = 0.1 // the weight of a pair that has only the role in common
+	lastAlike  = 0.2 // is added for the last turns, which are the results
 	maxWords   = 200 // of a turn that are looked at to find its partner
 )
 
@@ -122,7 +128,7 @@ func (t turn) words() map[string]bool {
 	set := map[string]bool{}
 	add := func(text string) {
 		for _, w := range wordsOf(text) {
-			if len(set) < maxWords && strings.TrimSpace(w) != "" {
+			if len(set) < maxWords && hasLetters(w) {
 				set[w] = true
 			}
 		}
@@ -221,6 +227,9 @@ func pairBars(a, b []bar) []barPair {
 		for _, at := range pairUp(x, y, same, alike) {
 			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
 			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })
+			if kind == barWaiting && p.Kind == inBoth && sameTime(p.A.Length(), 0) {
+				continue
+			}
 			p.Name = cmp.Or(p.A, p.B).Name
 			if p.A != nil && p.B != nil {
 				p.Difference = moreTime(p.A.Length(), p.B.Length(), "longer", "shorter")

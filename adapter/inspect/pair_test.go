@@ -30,7 +30,7 @@ func TestTurnsArePairedByContentThenByRole(t *testing.T) {
 		"an answer": {[]string{"person: x", "agent: y"}, []string{"person: x", "agent: z"}, []string{"same 0 0", "differs 1 1"}},
 		"more in b": {[]string{"person: x", "agent: y"}, []string{"person: x", "agent: plan", "tool: found", "agent: y"},
 			[]string{"same 0 0", "only_b - 1", "only_b - 2", "same 1 3"}},
-		"less in b":        {[]string{"agent: 1", "agent: 2", "agent: 3"}, []string{"agent: 4"}, []string{"differs 0 0", "only_a 1 -", "only_a 2 -"}},
+		"less in b":        {[]string{"agent: 1", "agent: 2", "agent: 3"}, []string{"agent: 4"}, []string{"only_a 0 -", "only_a 1 -", "differs 2 0"}},
 		"other roles":      {[]string{"person: x"}, []string{"agent: x"}, []string{"only_a 0 -", "only_b - 0"}},
 		"the most alike":   {[]string{"agent: Plant ferns by the wall"}, []string{"agent: Ivy is strong", "agent: Plant ferns by the fence", "agent: Done"}, []string{"only_b - 0", "differs 0 1", "only_b - 2"}},
 		"before an anchor": {[]string{"agent: 1", "agent: end"}, []string{"agent: 2", "agent: 3", "agent: end"}, []string{"differs 0 0", "only_b - 1", "same 1 2"}},

@@ -59,7 +59,7 @@ func (p *pieces) compare(x, y []string) {
 	pairs := align(x, y, func(a, b string) float32 { return equal(a == b) })
 	letters := 0
 	for _, at := range pairs {
-		if strings.TrimSpace(x[at[0]]) != "" {
+		if hasLetters(x[at[0]]) {
 			letters++
 		}
 	}
@@ -136,6 +136,11 @@ func align[T any](x, y []T, weight func(a, b T) float32) (pairs [][2]int) {
 		}
 	}
 	return pairs
+}
+
+// hasLetters reports whether a word is more than spaces, punctuation and symbols.
+func hasLetters(word string) bool {
+	return strings.ContainsFunc(word, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
 // equal returns the weight of a pair that must be equal.
