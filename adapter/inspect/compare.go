@@ -174,8 +174,8 @@ func summaryOf(a, b *comparedRun) string {
 	if !sameTime(a.Timing.Total, b.Timing.Total) {
 		more = append(more, moreTime(a.Timing.Total, b.Timing.Total, "more", "less"))
 	}
-	if n := *b.Steps - *a.Steps; n != 0 {
-		more = append(more, fmt.Sprintf("%s %s", count(max(n, -n), "step"), ifElse(n > 0, "more", "fewer")))
+	if n, word := moreSteps(*a.Steps, *b.Steps); n > 0 {
+		more = append(more, count(n, "step")+" "+word)
 	}
 	if len(more) == 0 {
 		return said + "; they took the same time and the same number of steps."
@@ -192,19 +192,25 @@ func plural(outcome string) string {
 	return outcome
 }
 
-func ifElse(yes bool, a, b string) string {
-	if yes {
-		return a
+// moreSteps returns how many steps b has more than a, with a word for the direction.
+func moreSteps(a, b int) (n int, word string) {
+	if a > b {
+		return a - b, "fewer"
 	}
-	return b
+	return b - a, "more"
 }
 
 // count returns a number with its noun.
 func count(n int, noun string) string {
+	return fmt.Sprintf("%d %s", n, nounFor(n, noun))
+}
+
+// nounFor returns a noun in the form for a number.
+func nounFor(n int, noun string) string {
 	if n == 1 {
-		return "1 " + noun
+		return noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return noun + "s"
 }
 
 // milliseconds returns a time in seconds as the pages show it.
@@ -235,7 +241,13 @@ func factsOf(a, b *comparedRun) []fact {
 			list = append(list, fact{name, cmp.Or(x, "–"), cmp.Or(y, "–"), difference})
 		}
 	}
-	text := func(name, x, y string) { add(name, x, y, ifElse(x == y, "", "different")) }
+	text := func(name, x, y string) {
+		if x == y {
+			add(name, x, y, "")
+		} else {
+			add(name, x, y, "different")
+		}
+	}
 	text("Request", a.Request, b.Request)
 	text("Agent", a.Agent, b.Agent)
 	text("Status", statusText(a), statusText(b))
@@ -267,8 +279,8 @@ func factsOf(a, b *comparedRun) []fact {
 		y = fmt.Sprint(*b.Steps)
 	}
 	if ended && x != y {
-		n := *b.Steps - *a.Steps
-		steps = fmt.Sprintf("%d %s %s", max(n, -n), ifElse(n > 0, "more", "fewer"), ifElse(n == 1 || n == -1, "step", "steps"))
+		n, word := moreSteps(*a.Steps, *b.Steps)
+		steps = fmt.Sprintf("%d %s %s", n, word, nounFor(n, "step"))
 	}
 	add("Steps", x, y, steps)
 	x, y = tokensText(a.Usage), tokensText(b.Usage)
@@ -335,16 +347,25 @@ func countTurns(list []turnPair) string {
 	for _, p := range list {
 		n[p.Kind]++
 	}
-	if n[inBoth] == len(list) {
-		return ifElse(len(list) == 0, "Neither run has messages.", "All messages are the same.")
+	switch n[inBoth] {
+	case 0:
+		if len(list) == 0 {
+			return "Neither run has messages."
+		}
+	case len(list):
+		return "All messages are the same."
 	}
 	parts := []string{}
 	for _, one := range []struct {
 		kind      matchKind
 		one, many string
 	}{{inBoth, "is the same", "are the same"}, {differs, "differs", "differ"}, {onlyA, "is only in a", "are only in a"}, {onlyB, "is only in b", "are only in b"}} {
-		if n[one.kind] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[one.kind], ifElse(n[one.kind] == 1, one.one, one.many)))
+		switch n[one.kind] {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+one.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n[one.kind], one.many))
 		}
 	}
 	return "Of " + count(len(list), "message") + ", " + strings.Join(parts, ", ") + "."

@@ -27,12 +27,13 @@ const (
 // differs.
 func wordDifference(a, b string, work *int) []piece {
 	x, y := wordsOf(a), wordsOf(b)
-	var p pieces
-	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
-		p.add(inBoth, x[0])
-		x, y = x[1:], y[1:]
+	begin, end := 0, 0
+	for begin < min(len(x), len(y)) && x[begin] == y[begin] {
+		begin++
 	}
-	end := 0
+	var p pieces
+	p.add(inBoth, x[:begin]...)
+	x, y = x[begin:], y[begin:]
 	for end < min(len(x), len(y)) && x[len(x)-1-end] == y[len(y)-1-end] {
 		end++
 	}
