@@ -14,12 +14,14 @@ before(async () => {
   await say(agent, "And now a pond", plain);
   asked = await say(asking, "ask me");
   const told = await json(`/inspect/threads/${plain}`);
-  checkpoint = told.tree[0][1].id;
+  checkpoint = points(told).at(-2).id; // after the first input
   run = told.runs[0].run_id;
 });
 after(() => browser?.close());
 
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
+/** The checkpoints of a thread's page, newest first. */
+const points = ({ tree }) => tree.groups.flatMap((group) => group.checkpoints);
 const json = async (path) => (await fetch(bridge + path)).json();
 
 /** Sends a message on a new or existing thread and waits for the end. */
@@ -66,12 +68,49 @@ test("a thread and its question are pictured", async () => {
 for (const javaScriptEnabled of [true, false]) {
   const how = javaScriptEnabled ? "by keyboard" : "without scripts";
   test(`two checkpoints are compared, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
-    await page.locator('input[name="from"]').first().check();
-    await page.locator('input[name="to"]').last().check();
+    const compare = page.getByRole("checkbox", { name: "compare" });
+    await compare.last().press("Space");
+    await compare.first().press("Space");
     await page.getByRole("button", { name: "Compare" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
-    await page.getByText("added").first().waitFor();
+    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the input and step \d+\.$/);
+    await page.getByText("Plan a garden").first().waitFor();
   }));
+
+  test(`a checkpoint is compared with the one before it, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
+    await page.locator(`#at-${checkpoint}`).getByRole("link", { name: "Difference" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
+    assert.equal(await page.locator(".summary").textContent(), "1 message added between the input and the input.");
+    await page.getByRole("link", { name: "history of the thread" }).press("Enter");
+    await page.getByRole("heading", { name: "History" }).waitFor();
+  }));
+
+  test(`a fork from the history is a line of its own, ${how}`, async () => {
+    const thread = await say(agent, "Plan a garden");
+    const before = points(await json(`/inspect/threads/${thread}`));
+    const [tip, fork] = [before[0].id, before.at(-2).id];
+    await shown(`/inspect/threads/${thread}`, { javaScriptEnabled }, async (page) => {
+      await page.locator(`#at-${fork}`).getByRole("link", { name: "Continue from here" }).press("Enter");
+      await page.getByLabel("Say", { exact: true }).waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement.id), "say", "the field has the focus");
+      await page.keyboard.type("A wall instead");
+      await page.getByRole("button", { name: "Continue …" }).press("Enter");
+      await page.getByRole("button", { name: "Continue from here" }).press("Enter");
+      await page.waitForURL(`${bridge}/inspect/threads/${thread}`);
+      if (!javaScriptEnabled) await ended(thread).then(() => page.reload());
+      await page.locator(".point.head").getByText("done").waitFor();
+      await page.locator(`#at-${fork}`).getByText("2 lines continue from here").waitFor();
+      await page.locator(`#at-${tip}`).getByText("end of another line").waitFor();
+      assert.deepEqual(await page.locator(".tree h3 bdi:first-child").allTextContents().then((list) => list.filter((text) => text !== agent)), ["A wall instead", "Plan a garden"]);
+      const left = (id) => page.locator(`[id="${id}"] circle`).evaluate((dot) => dot.getBoundingClientRect().left);
+      const head = points(await json(`/inspect/threads/${thread}`))[0].id;
+      assert.equal(await left(`at-${head}`), await left(`at-${fork}`));
+      assert.ok(await left(`at-${tip}`) > await left(`at-${fork}`));
+      await page.locator(`#at-${tip}`).getByRole("link", { name: "agent finish: done" }).press("Enter");
+      await page.getByRole("heading", { name: "Conversation" }).waitFor();
+      await page.locator(".turn").getByText("wrote result.txt").waitFor();
+    });
+  });
 
   test(`a thread is gone on from a checkpoint, ${how}`, () => shown(`/inspect/threads/${plain}/checkpoints/${checkpoint}`, { javaScriptEnabled }, async (page) => {
     await page.getByLabel("Say", { exact: true }).fill(`A wall, ${how}`);

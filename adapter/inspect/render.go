@@ -81,20 +81,24 @@ type htmlPage struct {
 
 var refusedHTML = newPage("refused", "")
 
-// newPage returns the page of a template in the folder page. Assets are styles from that folder and modules from web.
+// newPage returns the page of a template in the folder page. Assets are further templates and styles from that folder,
+// and modules from web.
 func newPage(name, tab string, assets ...string) htmlPage {
-	a := page.Assets{Style: embedded("inspect.css")}
+	a, main := page.Assets{Style: embedded("inspect.css")}, embedded("nav.html")
 	for _, name := range assets {
-		if path.Ext(name) == ".css" {
+		switch path.Ext(name) {
+		case ".css":
 			a.Style += embedded(name)
-		} else {
+		case ".html":
+			main += embedded(name)
+		default:
 			a.Modules = append(a.Modules, "inspect/web/"+name)
 		}
 	}
 	a.Modules = append(a.Modules, "inspect/web/keys.js")
 	functions := page.Functions()
 	maps.Copy(functions, templateFunctions)
-	return htmlPage{page.New(embedded("nav.html")+embedded(name+".html"), functions).With(a), tab}
+	return htmlPage{page.New(main+embedded(name+".html"), functions).With(a), tab}
 }
 
 func embedded(name string) string {
@@ -121,6 +125,7 @@ var templateFunctions = template.FuncMap{
 	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
 	"thousands": thousands,
+	"stepName":  stepName,
 	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 

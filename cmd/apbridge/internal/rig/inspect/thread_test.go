@@ -103,14 +103,31 @@ func TestInspectorShowsAThread(t *testing.T) {
 	if first.Text("conversation.turns.0.text.text") != "hi <b>there</b>" || first.Text("conversation.turns.1.role") != "agent" || first.Text("status") != "idle" {
 		t.Fatalf("%s", first)
 	}
-	line := first.List("tree.0")
-	from, to := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
-	thread := submitConfirmed(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {rig.Dig(line[1], "id").(string)}, "agent": {"a"}, "says": {"other\r\nwords"}})
+	line := first.List("tree.groups.0.checkpoints")
+	to, second, from := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-2], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
+	if rig.Dig(line[len(line)-2], "news.role") != "person" || rig.Dig(line[len(line)-2], "news.text") != "hi <b>there</b>" || first.Text("tree.groups.0.request") != "hi <b>there</b>" {
+		t.Errorf("the history: %s", first)
+	}
+	thread := submitConfirmed(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {second}, "agent": {"a"}, "says": {"other\r\nwords"}})
 	forked := settled(t, b, thread)
-	if len(forked.List("runs")) != 2 || len(forked.List("tree.0.1.branches")) != 1 || !strings.Contains(forked.String(), `"other\nwords"`) {
+	if len(forked.List("runs")) != 2 || !strings.Contains(forked.String(), `"other\nwords"`) {
 		t.Errorf("after a fork: %s", forked)
 	}
-	b.Get("/inspect"+at+"/difference?from="+from+"&to="+to).Want(t, 200, `"kind":"added"`, "hi \\u003cb\\u003ethere")
+	if groups := forked.List("tree.groups"); len(groups) != 2 || rig.Dig(groups[0], "checkpoints.0.head") != true || rig.Dig(groups[0], "checkpoints.0.lane") != 0.0 ||
+		rig.Dig(groups[1], "checkpoints.0.id") != to || rig.Dig(groups[1], "checkpoints.0.tip") != true || rig.Dig(groups[1], "checkpoints.0.lane") != 1.0 {
+		t.Errorf("the tree after a fork: %s", forked)
+	}
+	for _, r := range forked.List("tree.groups.1.checkpoints") {
+		if (rig.Dig(r, "branches") != nil) != (rig.Dig(r, "id") == second) {
+			t.Errorf("the fork is at %s: %v", second, r)
+		}
+	}
+	b.Get("/inspect"+at+"/difference?from="+from+"&to="+to).Want(t, 200, `"kind":"added"`, "hi \\u003cb\\u003ethere", "messages added", "between the input and step")
+	for _, query := range []string{"at=" + to + "&at=" + from, "at=" + from + "&at=" + to} {
+		b.Get("/inspect"+at+"/difference?"+query).Want(t, 200, `"from":"`+from+`"`, `"to":"`+to+`"`)
+	}
+	b.Get("/inspect"+at+"/difference?at="+to).Want(t, 200, `"to":"`+to+`"`)
+	b.Get("/inspect"+at+"/difference?at="+to+"&at="+from+"&at="+second).Want(t, 422, "Two checkpoints can be compared")
 	b.Get("/inspect"+at+"/difference?to="+to).Want(t, 200, `"changes"`)
 	for _, path := range []string{at, at + "/checkpoints/" + to, at + "/difference?from=" + from + "&to=" + to} {
 		page := show(t, b, "/inspect"+path).String()

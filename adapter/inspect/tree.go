@@ -1,0 +1,421 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+const (
+	maxCheckpoints = 200 // of a page
+	// maxStates bounds the states, in bytes, that are read to describe the checkpoints of a page. Those of most threads
+	// fit. Of larger states only the newest checkpoints are described.
+	maxStates = 4 << 20
+	maxNews   = 120 // characters of a message
+	// maxLanes is the maximum number of lanes of the drawing. Further lines share the last lane.
+	maxLanes = 9
+	// maxOpenLines bounds the lines that continue on the next page, because they are in its address.
+	maxOpenLines = 40
+)
+
+// tree is a page of the checkpoints of a thread, newest first, like the log of a version control system. The head is
+// thus the first, and older pages continue below. Consecutive checkpoints of the same run are a group.
+type tree struct {
+	Groups []treeGroup `json:"groups"`
+	Older  string      `json:"older,omitempty"` // the checkpoint before which the tree continues
+	// Lines are the checkpoints to which the lines of the drawing lead on the next page, by lane; "" if the lane is free.
+	Lines []string `json:"lines,omitempty"`
+	First bool     `json:"-"` // it begins with the newest checkpoint
+	Brief bool     `json:"-"` // some checkpoints have no description, because the states are large
+}
+
+// treeGroup are consecutive checkpoints of one run, or those that no run made.
+type treeGroup struct {
+	RunID   string            `json:"run_id,omitempty"`
+	Request string            `json:"request,omitempty"` // in words
+	Agent   string            `json:"agent,omitempty"`
+	Status  mapping.RunStatus `json:"status,omitempty"` // "" if the run was deleted
+	Answers bool              `json:"answers,omitempty"`
+	Rows    []treeRow         `json:"checkpoints"`
+	Drawing drawing           `json:"-"` // of the lines that pass the title
+}
+
+// Short returns the end of the run's id.
+func (g treeGroup) Short() string { return shortID(g.RunID) }
+
+// treeRow is a checkpoint.
+type treeRow struct {
+	ID        string    `json:"id"`
+	Parent    string    `json:"parent,omitempty"`
+	Step      int       `json:"step"`
+	Source    string    `json:"source"`
+	Nodes     []string  `json:"nodes,omitempty"` // that ran between the parent and this
+	Next      []string  `json:"next,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	News      *news     `json:"news,omitempty"` // nil if it is not known
+	Lane      int       `json:"lane"`           // 0 is the line of the head
+	Head      bool      `json:"head,omitempty"`
+	Tip       bool      `json:"tip,omitempty"`      // the newest of another line than the head's
+	Branches  int       `json:"branches,omitempty"` // lines that continue from here, if there are several
+	Off       string    `json:"off,omitempty"`      // the checkpoint from which this line branched off, at the line's first
+	OffStep   int       `json:"-"`                  // of Off
+	Drawing   drawing   `json:"-"`
+}
+
+// Short returns the end of the checkpoint's id.
+func (r treeRow) Short() string { return shortID(r.ID) }
+
+// What returns the description of the checkpoint.
+func (r treeRow) What() string {
+	switch {
+	case r.News == nil:
+		return fmt.Sprintf("step %d", r.Step)
+	case r.News.Text != "":
+		return r.News.Text
+	case r.News.Role != "":
+		return "a message without text"
+	case r.Source == "input":
+		return "before the input"
+	}
+	return "nothing changed"
+}
+
+// news are the differences of a state to its parent's in a few words: the newest message, or else the changed values.
+type news struct {
+	Role string `json:"role,omitempty"` // of the newest message
+	Name string `json:"name,omitempty"` // of its author
+	Text string `json:"text"`
+	More int    `json:"more,omitempty"` // further new messages
+}
+
+// readTree returns a page of the tree: the newest checkpoints, or those before a given one. lines are the Lines of the
+// page before it.
+func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRun, before string, lines []string) (tree, error) {
+	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1})
+	if err != nil {
+		return tree{}, err
+	}
+	described, err := s.readNews(ctx, t.ID, before)
+	if err != nil {
+		return tree{}, err
+	}
+	out := tree{First: before == ""}
+	more := len(list) > maxCheckpoints
+	nodes := map[string][]string{}
+	for _, c := range list {
+		nodes[c.ID] = c.Next
+	}
+	if more {
+		list = list[:maxCheckpoints]
+		out.Older = list[len(list)-1].ID
+	}
+	d := newLayout(t.Head, lines, out.First)
+	if !more {
+		d.known = nodes
+	}
+	rows := d.rows(list)
+	for i := range rows {
+		r := &rows[i]
+		if r.Source == "loop" {
+			r.Nodes = slices.DeleteFunc(slices.Clone(nodes[r.Parent]), isNameless)
+		}
+		if n, ok := described[r.ID]; ok {
+			r.News = &n
+		} else {
+			out.Brief = true
+		}
+	}
+	if more {
+		out.Lines = d.lanes[:min(len(d.lanes), maxOpenLines)]
+	}
+	out.Groups, err = s.groupByRun(ctx, t.ID, runs, list, rows)
+	return out, err
+}
+
+// isNameless reports whether a node has no name of its own: LangGraph's entry, or the only node of an agent without a
+// graph.
+func isNameless(node string) bool { return node == "__start__" || node == "step" }
+
+// ShortOff returns the end of the id of Off.
+func (r treeRow) ShortOff() string { return shortID(r.Off) }
+
+// readNews describes the newest checkpoints before a given one, as far as maxStates allows.
+func (s *server) readNews(ctx context.Context, thread, before string) (map[string]news, error) {
+	described, waiting, size := map[string]news{}, map[string][]adapter.ThreadState{}, 0
+	for st, err := range s.Service.StateHistory(ctx, thread, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, child := range waiting[st.Checkpoint] {
+			described[child.Checkpoint] = newsOf(st.Values, child.Values)
+		}
+		delete(waiting, st.Checkpoint)
+		if st.Parent == "" {
+			described[st.Checkpoint] = newsOf(nil, st.Values)
+		} else {
+			waiting[st.Parent] = append(waiting[st.Parent], st)
+		}
+		if size += len(st.Values); size > maxStates {
+			break
+		}
+	}
+	return described, nil
+}
+
+// newsOf returns what a state adds to an earlier one.
+func newsOf(before, after json.RawMessage) news {
+	if fresh := addedMessages(messagesIn(before), messagesIn(after)); len(fresh) > 0 {
+		t := turnOf(fresh[len(fresh)-1])
+		n := news{Role: t.Role, Name: cutRunes(t.Name, 40), Text: cutRunes(line(t.Text.Text), maxNews), More: len(fresh) - 1}
+		if n.Text == "" && len(t.Calls) > 0 {
+			n.Text = "calls " + cutRunes(t.Calls[0].Name, 60)
+		}
+		return n
+	}
+	var names []string
+	was, is := membersOf(before), membersOf(after)
+	for _, m := range is.list {
+		if !bytes.Equal(was.at[m.Name], m.Value) && !(rawjson.IsNull(was.at[m.Name]) && isEmpty(m.Value)) && !rawjson.Equal(was.at[m.Name], m.Value) {
+			names = append(names, m.Name)
+		}
+	}
+	for _, m := range was.list {
+		if _, there := is.at[m.Name]; !there {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return news{}
+	}
+	const most = 3
+	listed := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		listed += ", …"
+	}
+	return news{Text: counted(len(names), "value") + " changed: " + cutRunes(listed, 80)}
+}
+
+// isEmpty reports whether a value is null or a container without contents.
+func isEmpty(v json.RawMessage) bool {
+	return rawjson.IsNull(v) || rawjson.Kind(v) == '[' && rawjson.CountElements(v) == 0 || rawjson.Kind(v) == '{' && rawjson.CountMembers(v) == 0
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// groupByRun groups the rows of the checkpoints in list. Runs that are not known are read.
+func (s *server) groupByRun(ctx context.Context, thread string, runs []threadRun, list []mapping.Checkpoint, rows []treeRow) ([]treeGroup, error) {
+	known := map[string]threadRun{}
+	for _, r := range runs {
+		known[r.RunID] = r
+	}
+	groups := []treeGroup{}
+	for i, c := range list {
+		if i > 0 && c.RunID == list[i-1].RunID {
+			g := &groups[len(groups)-1]
+			g.Rows = append(g.Rows, rows[i])
+			continue
+		}
+		run, ok := known[c.RunID]
+		if !ok && c.RunID != "" && len(known) < maxThreadRuns+len(runs) {
+			r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: c.RunID})
+			if err != nil && !isNotFound(err) {
+				return nil, err
+			}
+			if err == nil {
+				run = viewThreadRun(*r)
+			}
+			known[c.RunID] = run
+		}
+		groups = append(groups, treeGroup{
+			RunID: c.RunID, Request: run.Request, Agent: run.Agent, Status: run.Status, Answers: run.Answers,
+			Rows: []treeRow{rows[i]}, Drawing: rows[i].Drawing.above(),
+		})
+	}
+	return groups, nil
+}
+
+func viewThreadRun(r mapping.Run) threadRun {
+	return threadRun{r.ID, r.Agent, line(rule.RequestText(r.Kwargs)), r.Status, r.Owner, r.Options.Resuming, r.CreatedAt}
+}
+
+// layout places the lines of a tree in lanes, from the newest checkpoint to the oldest. A line keeps its lane down to
+// the checkpoint from which it branched off. The lane is then free for another line.
+type layout struct {
+	head  string
+	lanes []string            // the checkpoint to which the line in each lane leads, which comes later; "" if the lane is free
+	known map[string][]string // all older checkpoints, if the page is the last; a line to another one ends
+}
+
+// newLayout returns the layout of a page that begins with the given open lines. Lane 0 is kept for the line of the head.
+func newLayout(head string, lines []string, first bool) *layout {
+	d := &layout{head: head, lanes: []string{""}}
+	if !first && len(lines) > 0 {
+		d.lanes = slices.Clone(lines[:min(len(lines), maxOpenLines)])
+	}
+	return d
+}
+
+// rows returns the checkpoints, newest first, with their lanes and drawings.
+func (d *layout) rows(list []mapping.Checkpoint) []treeRow {
+	rows := make([]treeRow, len(list))
+	newest := map[int]int{} // lane: the row of its line that was placed last
+	for i, c := range list {
+		r := &rows[i]
+		*r = treeRow{ID: c.ID, Parent: c.Parent, Step: c.Step, Source: c.Source, Next: c.Next, CreatedAt: c.CreatedAt, Head: c.ID == d.head}
+		passing := slices.Clone(d.lanes)
+		at := slices.Index(d.lanes, c.ID)
+		up := at >= 0
+		if !up {
+			at = d.free(c.ID)
+		}
+		r.Lane, r.Tip = at, !up && !r.Head
+		lines := 0
+		if up {
+			lines++
+		}
+		var joins []int
+		for lane := at + 1; lane < len(d.lanes); lane++ {
+			if d.lanes[lane] != c.ID {
+				continue
+			}
+			joins, d.lanes[lane] = append(joins, lane), ""
+			if row, here := newest[lane]; here {
+				rows[row].Off, rows[row].OffStep = r.ID, r.Step
+			}
+			delete(newest, lane)
+			lines++
+		}
+		if lines > 1 {
+			r.Branches = lines
+		}
+		parent := c.Parent
+		if _, there := d.known[parent]; d.known != nil && !there {
+			parent = ""
+		}
+		d.lanes[at], newest[at] = parent, i
+		r.Drawing = draw(passing, at, joins, up, parent != "")
+	}
+	width := 0
+	for i := range rows {
+		width = max(width, rows[i].Drawing.Width)
+	}
+	for i := range rows {
+		rows[i].Drawing.Width = width
+	}
+	return rows
+}
+
+// free returns the lane for a new line that begins with a checkpoint.
+func (d *layout) free(id string) int {
+	if id == d.head {
+		return 0
+	}
+	for lane := 1; lane < len(d.lanes); lane++ {
+		if d.lanes[lane] == "" {
+			return lane
+		}
+	}
+	d.lanes = append(d.lanes, "")
+	return len(d.lanes) - 1
+}
+
+// drawing is the part of the drawing in one row: lines from edge to edge, curves of lines that branch off, and a dot.
+// Rows have any height, so ends of lines are lengths or percentages.
+type drawing struct {
+	Width  int
+	Lines  []stroke
+	Curves []curve
+	Dot    *dot
+	joined []int // the lanes of Curves
+}
+
+type stroke struct {
+	X        int
+	From, To string
+	Colour   int
+	up       bool // it begins at the upper edge
+}
+
+type curve struct {
+	Path   string
+	Colour int
+}
+
+type dot struct{ X, Y, Colour int }
+
+const (
+	lanePitch = 12
+	laneEdge  = 8
+	dotPlace  = 18 // below the upper edge, in the middle of the first line of text
+	bend      = 8
+	// Lines overlap those of the next row, because rows may begin between two pixels.
+	topEdge, bottomEdge = "-1", "100%"
+)
+
+func laneX(lane int) int { return laneEdge + lanePitch*min(lane, maxLanes-1) }
+
+// colourOf returns the number of a lane's colour. Colour 0 is only that of the head's line.
+func colourOf(lane int) int {
+	if lane == 0 {
+		return 0
+	}
+	return 1 + (lane-1)%6
+}
+
+// draw returns the drawing of a checkpoint in a lane. passing are the lanes above it, and joins the lanes of the lines
+// that branch off from it.
+func draw(passing []string, at int, joins []int, up, down bool) drawing {
+	d := drawing{Dot: &dot{laneX(at), dotPlace, colourOf(at)}}
+	for lane, to := range passing {
+		if to != "" && lane != at && !slices.Contains(joins, lane) {
+			d.Lines = append(d.Lines, stroke{laneX(lane), topEdge, bottomEdge, colourOf(lane), true})
+		}
+	}
+	for _, lane := range slices.Backward(joins) { // lines nearer to the checkpoint cover those that are farther away
+		d.Curves = append(d.Curves, curve{fmt.Sprintf("M%d %dH%dQ%d %d %d %dV0", laneX(at), dotPlace, laneX(lane)-bend, laneX(lane), dotPlace, laneX(lane), dotPlace-bend), colourOf(lane)})
+	}
+	middle := fmt.Sprint(dotPlace)
+	if up {
+		d.Lines = append(d.Lines, stroke{laneX(at), topEdge, middle, colourOf(at), true})
+	}
+	if down {
+		d.Lines = append(d.Lines, stroke{laneX(at), middle, bottomEdge, colourOf(at), false})
+	}
+	last := at
+	for lane, to := range passing {
+		if to != "" {
+			last = max(last, lane)
+		}
+	}
+	d.Width, d.joined = laneX(last)+laneEdge, joins
+	return d
+}
+
+// above returns the lines between this row and the one above it.
+func (d drawing) above() drawing {
+	out := drawing{Width: d.Width}
+	for _, l := range d.Lines {
+		if l.up {
+			out.Lines = append(out.Lines, stroke{l.X, topEdge, bottomEdge, l.Colour, true})
+		}
+	}
+	for _, lane := range d.joined {
+		out.Lines = append(out.Lines, stroke{laneX(lane), topEdge, bottomEdge, colourOf(lane), true})
+	}
+	return out
+}
