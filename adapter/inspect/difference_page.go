@@ -23,10 +23,10 @@ const (
 // differenceView is the difference between two checkpoints of a thread.
 type differenceView struct {
 	ThreadID string       `json:"thread_id"`
-	From     string       `json:"from"` // "" is the empty state before the first checkpoint
-	FromStep int          `json:"from_step"`
+	From     string       `json:"from"`      // "" is the empty state before the first checkpoint
+	FromStep string       `json:"from_step"` // in words
 	To       string       `json:"to"`
-	ToStep   int          `json:"to_step"`
+	ToStep   string       `json:"to_step"`
 	Summary  string       `json:"summary"`
 	Changes  []changeView `json:"changes"`
 	More     bool         `json:"more,omitempty"` // not all changes are listed
@@ -74,7 +74,7 @@ func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := differenceView{
-		ThreadID: to.ThreadID, From: from.Checkpoint, FromStep: stepOf(from), To: to.Checkpoint, ToStep: stepOf(to),
+		ThreadID: to.ThreadID, From: from.Checkpoint, FromStep: stepName(stepOf(from), from.Parent), To: to.Checkpoint, ToStep: stepName(stepOf(to), to.Parent),
 	}
 	v.Changes, v.More = changesOf(from.Values, to.Values, maxChanges)
 	v.Summary = v.summary()
@@ -113,19 +113,22 @@ func stepOf(st adapter.ThreadState) int {
 	return n
 }
 
-// stepName names a step. LangGraph counts from the input, which has -1.
-func stepName(n int) string {
-	if n < 0 {
-		return "the input"
+// stepName names the step of a checkpoint. LangGraph counts from the input, which has -1.
+func stepName(step int, parent string) string {
+	switch {
+	case step >= 0:
+		return "step " + strconv.Itoa(step)
+	case parent == "":
+		return "the start"
 	}
-	return "step " + strconv.Itoa(n)
+	return "the input"
 }
 
 // summary returns one sentence about the changes.
 func (v *differenceView) summary() string {
-	between := " between " + stepName(v.FromStep) + " and " + stepName(v.ToStep) + "."
+	between := " between " + v.FromStep + " and " + v.ToStep + "."
 	if v.From == "" {
-		between = " with " + stepName(v.ToStep) + ", the first checkpoint."
+		between = " with the first checkpoint."
 	}
 	if len(v.Changes) == 0 {
 		return "Nothing changed" + between

@@ -125,7 +125,7 @@ var templateFunctions = template.FuncMap{
 	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
 	"thousands": thousands,
-	"stepName":  stepName,
+	"short":     shortID,
 	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -72,18 +71,14 @@ func (r threadRun) Active() bool { return r.Status.Active() }
 
 func (s *server) threadPage(w http.ResponseWriter, r *http.Request) error {
 	before, _ := strconv.Atoi(r.URL.Query().Get("earlier")) // anything but a number means the newest turns
-	var lines []string
-	if open := r.URL.Query().Get("lines"); open != "" {
-		lines = strings.Split(open, ",")
-	}
-	v, err := s.viewThread(r.Context(), threadOf(r), before, r.URL.Query().Get("older"), lines)
+	v, err := s.viewThread(r.Context(), threadOf(r), before, readPlace(r.URL.Query()))
 	if err != nil {
 		return err
 	}
 	return s.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
 }
 
-func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, beforeCheckpoint string, lines []string) (v threadView, err error) {
+func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, place treePlace) (v threadView, err error) {
 	mark, err := s.threadMark(ctx, id)
 	if err != nil {
 		return v, err
@@ -102,7 +97,7 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, befo
 	if v.Questions, err = s.listQuestions(ctx, t); err != nil {
 		return v, err
 	}
-	if v.Tree, err = s.readTree(ctx, t, v.Runs, beforeCheckpoint, lines); err != nil {
+	if v.Tree, err = s.readTree(ctx, t, v.Runs, place); err != nil {
 		return v, err
 	}
 	if v.Files, err = s.listThreadFiles(ctx, t.ID); err != nil {
@@ -234,6 +229,9 @@ type checkpointView struct {
 	Agent     string       `json:"agent"`  // of the thread's newest run
 	MayAct    bool         `json:"-"`
 }
+
+// StepName returns the step in words.
+func (v checkpointView) StepName() string { return stepName(v.Step, v.Parent) }
 
 // Before returns the end of the parent's id.
 func (v checkpointView) Before() string { return shortID(v.Parent) }

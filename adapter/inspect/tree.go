@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ const (
 	maxLanes = 9
 	// maxOpenLines bounds the lines that continue on the next page, because they are in its address.
 	maxOpenLines = 40
+	maxSelected  = 10
 )
 
 // tree is a page of the checkpoints of a thread, newest first, like the log of a version control system. The head is
@@ -35,7 +37,24 @@ type tree struct {
 	// Lines are the checkpoints to which the lines of the drawing lead on the next page, by lane; "" if the lane is free.
 	Lines []string `json:"lines,omitempty"`
 	First bool     `json:"-"` // it begins with the newest checkpoint
+	Away  []string `json:"-"` // selected checkpoints of other pages
 	Brief bool     `json:"-"` // some checkpoints have no description, because the states are large
+}
+
+// Place returns the place of the next page, for the parameter "older".
+func (t tree) Place() string { return strings.Join(append([]string{t.Older}, t.Lines...), ",") }
+
+// treePlace is a page of a tree.
+type treePlace struct {
+	before   string   // the checkpoint before which it begins; "" is the first page
+	lines    []string // Lines of the page before it
+	selected []string // checkpoints that are selected for a comparison
+}
+
+// readPlace reads the parameters that the form of the tree sends.
+func readPlace(q url.Values) treePlace {
+	place := strings.Split(q.Get("older"), ",")
+	return treePlace{place[0], place[1:], q["at"][:min(len(q["at"]), maxSelected)]}
 }
 
 // treeGroup are consecutive checkpoints of one run, or those that no run made.
@@ -67,9 +86,13 @@ type treeRow struct {
 	Tip       bool      `json:"tip,omitempty"`      // the newest of another line than the head's
 	Branches  int       `json:"branches,omitempty"` // lines that continue from here, if there are several
 	Off       string    `json:"off,omitempty"`      // the checkpoint from which this line branched off, at the line's first
-	OffStep   int       `json:"-"`                  // of Off
+	OffStep   string    `json:"-"`                  // of Off, in words
+	Selected  bool      `json:"-"`                  // for a comparison
 	Drawing   drawing   `json:"-"`
 }
+
+// StepName returns the step in words.
+func (r treeRow) StepName() string { return stepName(r.Step, r.Parent) }
 
 // Short returns the end of the checkpoint's id.
 func (r treeRow) Short() string { return shortID(r.ID) }
@@ -78,7 +101,7 @@ func (r treeRow) Short() string { return shortID(r.ID) }
 func (r treeRow) What() string {
 	switch {
 	case r.News == nil:
-		return fmt.Sprintf("step %d", r.Step)
+		return r.StepName()
 	case r.News.Text != "":
 		return r.News.Text
 	case r.News.Role != "":
@@ -97,18 +120,17 @@ type news struct {
 	More int    `json:"more,omitempty"` // further new messages
 }
 
-// readTree returns a page of the tree: the newest checkpoints, or those before a given one. lines are the Lines of the
-// page before it.
-func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRun, before string, lines []string) (tree, error) {
-	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1})
+// readTree returns a page of the tree: the newest checkpoints, or those before a given one.
+func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRun, at treePlace) (tree, error) {
+	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: at.before, Limit: maxCheckpoints + 1})
 	if err != nil {
 		return tree{}, err
 	}
-	described, err := s.readNews(ctx, t.ID, before)
+	described, whole, err := s.readNews(ctx, t.ID, at.before)
 	if err != nil {
 		return tree{}, err
 	}
-	out := tree{First: before == ""}
+	out := tree{First: at.before == "", Brief: !whole}
 	more := len(list) > maxCheckpoints
 	nodes := map[string][]string{}
 	for _, c := range list {
@@ -118,7 +140,7 @@ func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRu
 		list = list[:maxCheckpoints]
 		out.Older = list[len(list)-1].ID
 	}
-	d := newLayout(t.Head, lines, out.First)
+	d := newLayout(t.Head, at.lines)
 	if !more {
 		d.known = nodes
 	}
@@ -128,10 +150,14 @@ func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRu
 		if r.Source == "loop" {
 			r.Nodes = slices.DeleteFunc(slices.Clone(nodes[r.Parent]), isNameless)
 		}
+		r.Selected = slices.Contains(at.selected, r.ID)
 		if n, ok := described[r.ID]; ok {
 			r.News = &n
-		} else {
-			out.Brief = true
+		}
+	}
+	for _, id := range at.selected {
+		if _, here := nodes[id]; !here {
+			out.Away = append(out.Away, id)
 		}
 	}
 	if more {
@@ -148,12 +174,14 @@ func isNameless(node string) bool { return node == "__start__" || node == "step"
 // ShortOff returns the end of the id of Off.
 func (r treeRow) ShortOff() string { return shortID(r.Off) }
 
-// readNews describes the newest checkpoints before a given one, as far as maxStates allows.
-func (s *server) readNews(ctx context.Context, thread, before string) (map[string]news, error) {
-	described, waiting, size := map[string]news{}, map[string][]adapter.ThreadState{}, 0
+// readNews describes the newest checkpoints before a given one. whole is false if maxStates was exceeded. A checkpoint
+// is not described if its parent is far down the next page.
+func (s *server) readNews(ctx context.Context, thread, before string) (described map[string]news, whole bool, err error) {
+	described, size := map[string]news{}, 0
+	waiting := map[string][]adapter.ThreadState{} // for the state of their parent
 	for st, err := range s.Service.StateHistory(ctx, thread, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1}) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, child := range waiting[st.Checkpoint] {
 			described[child.Checkpoint] = newsOf(st.Values, child.Values)
@@ -165,10 +193,10 @@ func (s *server) readNews(ctx context.Context, thread, before string) (map[strin
 			waiting[st.Parent] = append(waiting[st.Parent], st)
 		}
 		if size += len(st.Values); size > maxStates {
-			break
+			return described, false, nil
 		}
 	}
-	return described, nil
+	return described, true, nil
 }
 
 // newsOf returns what a state adds to an earlier one.
@@ -262,9 +290,9 @@ type layout struct {
 }
 
 // newLayout returns the layout of a page that begins with the given open lines. Lane 0 is kept for the line of the head.
-func newLayout(head string, lines []string, first bool) *layout {
+func newLayout(head string, lines []string) *layout {
 	d := &layout{head: head, lanes: []string{""}}
-	if !first && len(lines) > 0 {
+	if len(lines) > 0 {
 		d.lanes = slices.Clone(lines[:min(len(lines), maxOpenLines)])
 	}
 	return d
@@ -295,7 +323,7 @@ func (d *layout) rows(list []mapping.Checkpoint) []treeRow {
 			}
 			joins, d.lanes[lane] = append(joins, lane), ""
 			if row, here := newest[lane]; here {
-				rows[row].Off, rows[row].OffStep = r.ID, r.Step
+				rows[row].Off, rows[row].OffStep = r.ID, r.StepName()
 			}
 			delete(newest, lane)
 			lines++
