@@ -7,7 +7,7 @@ import { accessible, launch, picture, shown as open, sticksOut, unfold } from ".
 
 const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask" } = process.env;
 
-let browser, plain, asked, checkpoint, run;
+let browser, plain, asked, forked, wide, ends, checkpoint, run;
 before(async () => {
   browser = await launch();
   plain = await say(agent, "Plan a garden");
@@ -16,6 +16,13 @@ before(async () => {
   const told = await json(`/inspect/threads/${plain}`);
   checkpoint = points(told).at(-2).id; // after the first input
   run = told.runs[0].run_id;
+  forked = await say(agent, "Plan a garden");
+  const input = points(await json(`/inspect/threads/${forked}`)).at(-2).id;
+  await say(agent, "With a wall around it", forked, input);
+  ends = points(await json(`/inspect/threads/${forked}`)).filter((point) => point.head || point.tip).map((point) => `at=${point.id}`).join("&");
+  wide = (await post("/threads", {})).thread_id;
+  const { checkpoint: root } = await post(`/threads/${wide}/state`, { values: { n: 0 } });
+  for (let n = 1; n <= 10; n++) await post(`/threads/${wide}/state`, { values: { n, [`a long name of a value ${n}`]: n }, checkpoint_id: root.checkpoint_id });
 });
 after(() => browser?.close());
 
@@ -24,21 +31,24 @@ const shown = (path, options, body) => open(browser, bridge + path, options, bod
 const points = ({ tree }) => tree.groups.flatMap((group) => group.checkpoints);
 const json = async (path) => (await fetch(bridge + path)).json();
 
-/** Sends a message on a new or existing thread and waits for the end. */
-async function say(who, content, thread = randomUUID()) {
-  const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
-    method: "POST", headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ assistant_id: who, if_not_exists: "create", input: { messages: [{ role: "user", content }] } }),
-  });
+async function post(path, body) {
+  const answer = await fetch(bridge + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   assert.equal(answer.status, 200);
-  await answer.arrayBuffer();
+  return answer.json();
+}
+
+/** Sends a message on a new or existing thread, at its end or at a checkpoint, and waits for the end. */
+async function say(who, content, thread = randomUUID(), at = undefined) {
+  await post(`/threads/${thread}/runs/wait`, { assistant_id: who, if_not_exists: "create", checkpoint_id: at, input: { messages: [{ role: "user", content }] } });
   return thread;
 }
 
 for (const [what, path] of [
   ["a thread", () => `/inspect/threads/${plain}`], ["a question", () => `/inspect/threads/${asked}`],
+  ["a thread with a fork", () => `/inspect/threads/${forked}`], ["a thread with many lines", () => `/inspect/threads/${wide}`],
   ["a checkpoint", () => `/inspect/threads/${plain}/checkpoints/${checkpoint}`],
   ["a difference", () => `/inspect/threads/${plain}/difference?to=${checkpoint}`],
+  ["a difference of two lines", () => `/inspect/threads/${forked}/difference?${ends}`],
   ["a run to make again", () => `/inspect/runs/${run}/again`],
 ]) {
   describe(`the page of ${what}`, () => {
@@ -60,8 +70,8 @@ for (const [what, path] of [
 }
 
 test("a thread and its question are pictured", async () => {
-  for (const [name, thread] of [["thread", plain], ["question", asked]]) {
-    await shown(`/inspect/threads/${thread}`, { viewport: { width: 1100, height: 800 } }, (page) => picture(page, name));
+  for (const [name, at] of [["thread", `${forked}#history`], ["question", asked]]) {
+    await shown(`/inspect/threads/${at}`, { viewport: { width: 1100, height: 800 } }, (page) => picture(page, name));
   }
 });
 
@@ -73,14 +83,14 @@ for (const javaScriptEnabled of [true, false]) {
     await compare.first().press("Space");
     await page.getByRole("button", { name: "Compare" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
-    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the input and step \d+\.$/);
+    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the start and step \d+\.$/);
     await page.getByText("Plan a garden").first().waitFor();
   }));
 
   test(`a checkpoint is compared with the one before it, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
     await page.locator(`#at-${checkpoint}`).getByRole("link", { name: "Difference" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
-    assert.equal(await page.locator(".summary").textContent(), "1 message added between the input and the input.");
+    assert.equal(await page.locator(".summary").textContent(), "1 message added between the start and the input.");
     await page.getByRole("link", { name: "history of the thread" }).press("Enter");
     await page.getByRole("heading", { name: "History" }).waitFor();
   }));

@@ -53,8 +53,8 @@ type changeView struct {
 	Turn    *turn        `json:"turn,omitempty"`    // the message that was added or removed
 	Message string       `json:"message,omitempty"` // the role of the message that was changed
 	Parts   []changeView `json:"parts,omitempty"`   // of the message that was changed
-	Before  passage      `json:"before"`
-	After   passage      `json:"after"`
+	Before  passage      `json:"before,omitzero"`
+	After   passage      `json:"after,omitzero"`
 }
 
 // passage is the part of a value that differs, with the equal text around it if it is part of a longer text.
