@@ -70,8 +70,8 @@ for (const [what, path] of [
 }
 
 test("a thread and its question are pictured", async () => {
-  for (const [name, at] of [["thread", `${forked}#history`], ["question", asked]]) {
-    await shown(`/inspect/threads/${at}`, { viewport: { width: 1100, height: 800 } }, (page) => picture(page, name));
+  for (const [name, at, width] of [["thread", `${forked}#history`, 960], ["question", asked, 1100]]) {
+    await shown(`/inspect/threads/${at}`, { viewport: { width, height: 800 } }, (page) => picture(page, name));
   }
 });
 
