@@ -28,13 +28,16 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	return nil
 }
 
-// undo marks a thread's link if a rolled-back run had reached its agent, unless a later run agreed. It must be called
-// before the run's events are deleted. A run that never reached the agent left nothing there.
+// undo marks a thread's link if a rolled-back run may have reached its agent, unless a later run agreed. It must be
+// called before the run's events are deleted. A run that had started may have reached the agent although nothing is
+// logged of it: the agent's response may not have been read yet. In that case the link is that of another run.
 func undo(t *sqldb.Tx, row *runRow) error {
 	var body []byte
-	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
- AND EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND kind = 'linked')`,
-		sqldb.In{row.thread, row.key, row.from, row.to(), row.Agent}, sqldb.Out{&body})
+	var linked bool // by this run or a later one
+	err := t.Get(`SELECT body, EXISTS (SELECT 1 FROM events WHERE thread = $1 AND seq > $3 AND kind = 'linked') FROM links
+ WHERE thread = $1 AND agent = $5 AND task_id = ''
+ AND EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND kind = 'started')`,
+		sqldb.In{row.thread, row.key, row.from, row.to(), row.Agent}, sqldb.Out{&body, &linked})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -42,7 +45,7 @@ func undo(t *sqldb.Tx, row *runRow) error {
 	if err == nil {
 		err = decode(body, &l)
 	}
-	if err != nil || l.Agreed() {
+	if err != nil || linked && l.Agreed() {
 		return err
 	}
 	l.Undone = true

@@ -50,6 +50,32 @@ func TestRollbackAlsoUndoesTheRunAtTheAgent(t *testing.T) {
 	}
 }
 
+// TestRollbackOfARunThatTheAgentHasNotAnswered checks the same for a run that the agent begins only after the bridge has
+// stopped waiting for its first byte.
+func TestRollbackOfARunThatTheAgentHasNotAnswered(t *testing.T) {
+	t.Parallel()
+	gate := rig.NewGate(rig.NewMemoryGraph(), rig.RunPosts, 2)
+	executed := make(chan struct{}, 4)
+	b := rig.InFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		gate.ServeHTTP(w, r)
+		if rig.RunPosts(r) {
+			executed <- struct{}{}
+		}
+	}))
+	at := b.Thread()
+	b.Post(at+"/runs/wait", saying("first")).OK()
+	<-executed
+	run := at + "/runs/" + b.Post(at+"/runs", saying("second")).OK().Text("run_id")
+	gate.Await(t)
+	b.Post(run+"/cancel?wait=true&action=rollback", "")
+	<-executed // the agent's thread has the second message
+	b.Post(at+"/runs/wait", saying("third")).OK()
+	want := "first one two three third one two three"
+	if got := contents(b.Get(at + "/state").OK()); got != want {
+		t.Errorf("the state has %q, want %q", got, want)
+	}
+}
+
 // TestDeletingAQueuedRunUndoesNothing checks that the run after a failed one continues in its agent's thread, even if a
 // run that had not started was deleted.
 func TestDeletingAQueuedRunUndoesNothing(t *testing.T) {
