@@ -127,8 +127,11 @@ func stepName(step int, parent string) string {
 // summary returns one sentence about the changes.
 func (v *differenceView) summary() string {
 	between := " between " + v.FromStep + " and " + v.ToStep + "."
-	if v.From == "" {
+	switch {
+	case v.From == "":
 		between = " with the first checkpoint."
+	case v.FromStep == v.ToStep: // of different runs or lines
+		between = " between " + v.FromStep + " (" + v.ShortFrom() + ") and " + v.ToStep + " (" + v.ShortTo() + ")."
 	}
 	if len(v.Changes) == 0 {
 		return "Nothing changed" + between

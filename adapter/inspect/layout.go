@@ -39,11 +39,7 @@ func (d *layout) rows(list []mapping.Checkpoint) []treeRow {
 		r := &rows[i]
 		*r = treeRow{ID: c.ID, Parent: c.Parent, Step: c.Step, Source: c.Source, Next: c.Next, CreatedAt: c.CreatedAt, Head: c.ID == d.head}
 		passing := slices.Clone(d.lanes)
-		at := slices.Index(d.lanes, c.ID)
-		up := at >= 0
-		if !up {
-			at = d.free(c.ID)
-		}
+		at, up := d.place(c.ID)
 		r.Lane, r.Tip = at, !up && !r.Head
 		lines := 0
 		if up {
@@ -81,18 +77,22 @@ func (d *layout) rows(list []mapping.Checkpoint) []treeRow {
 	return rows
 }
 
-// free returns the lane for a new line that begins with a checkpoint.
-func (d *layout) free(id string) int {
+// place returns the lane of a checkpoint: that of the first line that leads to it, or a free one. up reports whether
+// there is such a line. The head is in lane 0, even if other lines lead to it.
+func (d *layout) place(id string) (lane int, up bool) {
 	if id == d.head {
-		return 0
+		return 0, d.lanes[0] == id
+	}
+	if lane := slices.Index(d.lanes, id); lane >= 0 {
+		return lane, true
 	}
 	for lane := 1; lane < len(d.lanes); lane++ {
 		if d.lanes[lane] == "" {
-			return lane
+			return lane, false
 		}
 	}
 	d.lanes = append(d.lanes, "")
-	return len(d.lanes) - 1
+	return len(d.lanes) - 1, false
 }
 
 // drawing is the part of the drawing in one row: lines from edge to edge, curves of lines that branch off, and a dot.

@@ -61,6 +61,8 @@ func TestLinesHaveLanes(t *testing.T) {
 			want: []string{"e 0 head", "d 0", "x 1 tip off=c", "c 0 branches=2", "y 1 tip off=b", "b 0 branches=2", "a 0"}},
 		"wide": {list: "e<a d<a c<a b<a a", head: "e",
 			want: []string{"e 0 head", "d 1 tip off=a", "c 2 tip off=a", "b 3 tip off=a", "a 0 branches=4"}},
+		"the head has later lines": {list: "d<b c<b b<a a", head: "b",
+			want: []string{"d 1 tip off=b", "c 2 tip off=b", "b 0 head branches=2", "a 0"}},
 		"several roots":              {list: "d<b c b<a a", head: "d", want: []string{"d 0 head", "c 1 tip", "b 0", "a 0"}},
 		"the parent was deleted":     {list: "c<b b<gone", head: "c", want: []string{"c 0 head", "b 0"}},
 		"no head":                    {list: "b<a a", want: []string{"b 1 tip", "a 1"}},
