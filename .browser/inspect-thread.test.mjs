@@ -7,36 +7,48 @@ import { accessible, launch, picture, shown as open, sticksOut, unfold } from ".
 
 const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask" } = process.env;
 
-let browser, plain, asked, checkpoint, run;
+let browser, plain, asked, forked, wide, ends, checkpoint, run;
 before(async () => {
   browser = await launch();
   plain = await say(agent, "Plan a garden");
   await say(agent, "And now a pond", plain);
   asked = await say(asking, "ask me");
   const told = await json(`/inspect/threads/${plain}`);
-  checkpoint = told.tree[0][1].id;
+  checkpoint = points(told).at(-2).id; // after the first input
   run = told.runs[0].run_id;
+  forked = await say(agent, "Plan a garden");
+  const input = points(await json(`/inspect/threads/${forked}`)).at(-2).id;
+  await say(agent, "With a wall around it", forked, input);
+  ends = points(await json(`/inspect/threads/${forked}`)).filter((point) => point.head || point.tip).map((point) => `at=${point.id}`).join("&");
+  wide = (await post("/threads", {})).thread_id;
+  const { checkpoint: root } = await post(`/threads/${wide}/state`, { values: { n: 0 } });
+  for (let n = 1; n <= 10; n++) await post(`/threads/${wide}/state`, { values: { n, [`a long name of a value ${n}`]: n }, checkpoint_id: root.checkpoint_id });
 });
 after(() => browser?.close());
 
 const shown = (path, options, body) => open(browser, bridge + path, options, body);
+/** The checkpoints of a thread's page, newest first. */
+const points = ({ tree }) => tree.groups.flatMap((group) => group.checkpoints);
 const json = async (path) => (await fetch(bridge + path)).json();
 
-/** Sends a message on a new or existing thread and waits for the end. */
-async function say(who, content, thread = randomUUID()) {
-  const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
-    method: "POST", headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ assistant_id: who, if_not_exists: "create", input: { messages: [{ role: "user", content }] } }),
-  });
+async function post(path, body) {
+  const answer = await fetch(bridge + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   assert.equal(answer.status, 200);
-  await answer.arrayBuffer();
+  return answer.json();
+}
+
+/** Sends a message on a new or existing thread, at its end or at a checkpoint, and waits for the end. */
+async function say(who, content, thread = randomUUID(), at = undefined) {
+  await post(`/threads/${thread}/runs/wait`, { assistant_id: who, if_not_exists: "create", checkpoint_id: at, input: { messages: [{ role: "user", content }] } });
   return thread;
 }
 
 for (const [what, path] of [
   ["a thread", () => `/inspect/threads/${plain}`], ["a question", () => `/inspect/threads/${asked}`],
+  ["a thread with a fork", () => `/inspect/threads/${forked}`], ["a thread with many lines", () => `/inspect/threads/${wide}`],
   ["a checkpoint", () => `/inspect/threads/${plain}/checkpoints/${checkpoint}`],
   ["a difference", () => `/inspect/threads/${plain}/difference?to=${checkpoint}`],
+  ["a difference of two lines", () => `/inspect/threads/${forked}/difference?${ends}`],
   ["a run to make again", () => `/inspect/runs/${run}/again`],
 ]) {
   describe(`the page of ${what}`, () => {
@@ -58,20 +70,57 @@ for (const [what, path] of [
 }
 
 test("a thread and its question are pictured", async () => {
-  for (const [name, thread] of [["thread", plain], ["question", asked]]) {
-    await shown(`/inspect/threads/${thread}`, { viewport: { width: 1100, height: 800 } }, (page) => picture(page, name));
+  for (const [name, at, width] of [["thread", `${forked}#history`, 960], ["question", asked, 1100]]) {
+    await shown(`/inspect/threads/${at}`, { viewport: { width, height: 800 } }, (page) => picture(page, name));
   }
 });
 
 for (const javaScriptEnabled of [true, false]) {
   const how = javaScriptEnabled ? "by keyboard" : "without scripts";
   test(`two checkpoints are compared, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
-    await page.locator('input[name="from"]').first().check();
-    await page.locator('input[name="to"]').last().check();
+    const compare = page.getByRole("checkbox", { name: "compare" });
+    await compare.last().press("Space");
+    await compare.first().press("Space");
     await page.getByRole("button", { name: "Compare" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
-    await page.getByText("added").first().waitFor();
+    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the start and step \d+\.$/);
+    await page.getByText("Plan a garden").first().waitFor();
   }));
+
+  test(`a checkpoint is compared with the one before it, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
+    await page.locator(`#at-${checkpoint}`).getByRole("link", { name: "Difference" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
+    assert.equal(await page.locator(".summary").textContent(), "1 message added between the start and the input.");
+    await page.getByRole("link", { name: "history of the thread" }).press("Enter");
+    await page.getByRole("heading", { name: "History" }).waitFor();
+  }));
+
+  test(`a fork from the history is a line of its own, ${how}`, async () => {
+    const thread = await say(agent, "Plan a garden");
+    const before = points(await json(`/inspect/threads/${thread}`));
+    const [tip, fork] = [before[0].id, before.at(-2).id];
+    await shown(`/inspect/threads/${thread}`, { javaScriptEnabled }, async (page) => {
+      await page.locator(`#at-${fork}`).getByRole("link", { name: "Continue from here" }).press("Enter");
+      await page.getByLabel("Say", { exact: true }).waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement.id), "say", "the field has the focus");
+      await page.keyboard.type("A wall instead");
+      await page.getByRole("button", { name: "Continue …" }).press("Enter");
+      await page.getByRole("button", { name: "Continue from here" }).press("Enter");
+      await page.waitForURL(`${bridge}/inspect/threads/${thread}`);
+      if (!javaScriptEnabled) await ended(thread).then(() => page.reload());
+      await page.locator(".point.head").getByText("done").waitFor();
+      await page.locator(`#at-${fork}`).getByText("2 lines continue from here").waitFor();
+      await page.locator(`#at-${tip}`).getByText("end of another line").waitFor();
+      assert.deepEqual(await page.locator(".tree h3 bdi:first-child").allTextContents().then((list) => list.filter((text) => text !== agent)), ["A wall instead", "Plan a garden"]);
+      const left = (id) => page.locator(`[id="${id}"] circle`).evaluate((dot) => dot.getBoundingClientRect().left);
+      const head = points(await json(`/inspect/threads/${thread}`))[0].id;
+      assert.equal(await left(`at-${head}`), await left(`at-${fork}`));
+      assert.ok(await left(`at-${tip}`) > await left(`at-${fork}`));
+      await page.locator(`#at-${tip}`).getByRole("link", { name: "agent finish: done" }).press("Enter");
+      await page.getByRole("heading", { name: "Conversation" }).waitFor();
+      await page.locator(".turn").getByText("wrote result.txt").waitFor();
+    });
+  });
 
   test(`a thread is gone on from a checkpoint, ${how}`, () => shown(`/inspect/threads/${plain}/checkpoints/${checkpoint}`, { javaScriptEnabled }, async (page) => {
     await page.getByLabel("Say", { exact: true }).fill(`A wall, ${how}`);

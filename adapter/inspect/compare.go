@@ -175,7 +175,7 @@ func summaryOf(a, b *comparedRun) string {
 		more = append(more, moreTime(a.Timing.Total, b.Timing.Total, "more", "less"))
 	}
 	if n, word := moreSteps(*a.Steps, *b.Steps); n > 0 {
-		more = append(more, count(n, "step")+" "+word)
+		more = append(more, counted(n, "step")+" "+word)
 	}
 	if len(more) == 0 {
 		return said + "; they took the same time and the same number of steps."
@@ -200,8 +200,8 @@ func moreSteps(a, b int) (n int, word string) {
 	return b - a, "more"
 }
 
-// count returns a number with its noun.
-func count(n int, noun string) string {
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, nounFor(n, noun))
 }
 
@@ -368,7 +368,7 @@ func countTurns(list []turnPair) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[one.kind], one.many))
 		}
 	}
-	return "Of " + count(len(list), "message") + ", " + strings.Join(parts, ", ") + "."
+	return "Of " + counted(len(list), "message") + ", " + strings.Join(parts, ", ") + "."
 }
 
 // otherRun is a run with which a page offers to compare its own.

@@ -5,8 +5,9 @@
 //
 // Start with the table of routes in inspect.go. Every handler is a method of server. A page and its JSON are rendered
 // from one view model (render.go). The other files prepare the contents of pages: axis.go and row.go (a run's events,
-// the frames that clients got, calls), overview.go (the first page), story.go (a run as a person reads it), compare.go with pair.go and words.go (two runs), waiting.go (open questions),
-// conversation.go, difference.go, question.go, export.go and har.go.
+// the frames that clients got, calls), overview.go (the first page), story.go (a run as a person reads it), compare.go
+// with pair.go and words.go (two runs), waiting.go (open questions), conversation.go, tree.go and layout.go (the
+// checkpoints of a thread), difference.go and difference_page.go, question.go, export.go and har.go.
 //
 //   - Pages work without scripts. A module only adds functions that need a script, and writes texts with textContent.
 //     The policy refuses markup made from text (Trusted Types), styles and scripts from elsewhere, and frames around
@@ -14,8 +15,9 @@
 //   - A visible page holds one EventSource. Its only event says that the page's content has changed; the module then
 //     requests the change under the rights of that request. The server polls once a second, with one short query for
 //     each visible page. A notification about all threads would cost every run a message between processes.
-//   - The overview is the exception: its module requests the page as a document, as a visit does, and moves the numbers
-//     from it. Its numbers are those of the store (Service.RunActivity), so that all processes show the same.
+//   - The overview and the page of a thread are the exception: their modules request the page as a document, as a visit
+//     does, and move parts from it. The numbers of the overview are those of the store (Service.RunActivity), so that
+//     all processes show the same.
 //   - A position in the list of runs (mapping.RunMark) is a run's id and time, so that a page can continue after that
 //     run was deleted.
 //   - A form asks first: a POST without sure=yes is answered by a confirmation page, and the audit log records a read.

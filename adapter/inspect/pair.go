@@ -223,7 +223,7 @@ func pairBars(a, b []bar) []barPair {
 		other := func(one bar) bool { return one.Kind != kind }
 		x, y := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
 		same := func(a, b bar) bool { return a.Name == b.Name }
-		alike := func(a, b bar) float32 { return equal(kind != barCall && stepName(a.Name) == stepName(b.Name)) }
+		alike := func(a, b bar) float32 { return equal(kind != barCall && commonName(a.Name) == commonName(b.Name)) }
 		for _, at := range pairUp(x, y, same, alike) {
 			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
 			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })
@@ -241,9 +241,9 @@ func pairBars(a, b []bar) []barPair {
 	return list
 }
 
-// stepName returns the part of a step's name that is the same in each run: the number of a task's step, or the nodes of
+// commonName returns the part of a step's name that is the same in each run: the number of a task's step, or the nodes of
 // a graph without the ids of their subgraphs.
-func stepName(name string) string {
+func commonName(name string) string {
 	if strings.HasPrefix(name, "step ") {
 		name, _, _ = strings.Cut(name, ":")
 		return name

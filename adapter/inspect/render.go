@@ -81,10 +81,10 @@ type htmlPage struct {
 
 var refusedHTML = newPage("refused", "")
 
-// newPage returns the page of a template in the folder page. Assets are templates and styles from that folder, and
-// modules from web.
+// newPage returns the page of a template in the folder page. Assets are further templates and styles from that folder,
+// and modules from web.
 func newPage(name, tab string, assets ...string) htmlPage {
-	a, main := page.Assets{Style: embedded("inspect.css")}, embedded("nav.html")+embedded(name+".html")
+	a, main := page.Assets{Style: embedded("inspect.css")}, embedded("nav.html")
 	for _, name := range assets {
 		switch path.Ext(name) {
 		case ".css":
@@ -98,7 +98,7 @@ func newPage(name, tab string, assets ...string) htmlPage {
 	a.Modules = append(a.Modules, "inspect/web/keys.js")
 	functions := page.Functions()
 	maps.Copy(functions, templateFunctions)
-	return htmlPage{page.New(main, functions).With(a), tab}
+	return htmlPage{page.New(main+embedded(name+".html"), functions).With(a), tab}
 }
 
 func embedded(name string) string {
@@ -126,6 +126,7 @@ var templateFunctions = template.FuncMap{
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
 	"thousands": thousands,
 	"callNote":  callNote,
+	"short":     shortID,
 	"part":      func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 

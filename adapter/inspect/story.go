@@ -267,7 +267,11 @@ func newMessages(before, after *state.Fold) (list []json.RawMessage) {
 	if before != nil {
 		old = before.Messages()
 	}
-	all := after.Messages()
+	return addedMessages(old, after.Messages())
+}
+
+// addedMessages returns the messages of a list that an earlier list does not have.
+func addedMessages(old, all []json.RawMessage) (list []json.RawMessage) {
 	for len(old) > 0 && len(all) > 0 && string(old[0]) == string(all[0]) {
 		old, all = old[1:], all[1:]
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,19 +16,17 @@ import (
 )
 
 var (
-	threadHTML     = newPage("thread", "runs", "thread.css", "thread.js")
-	checkpointHTML = newPage("checkpoint", "runs", "thread.css")
-	differenceHTML = newPage("difference", "runs", "thread.css")
+	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "thread.css", "thread.js")
+	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "thread.css", "live.js")
+	differenceHTML = newPage("difference", "runs", "turn.html", "thread.css", "live.js")
 )
 
 // Maximum numbers of list entries on a page, which shows the newest.
 const (
-	maxTurns       = 50
-	maxThreadRuns  = 50
-	maxCheckpoints = 200
-	maxToldRuns    = 20 // runs whose agents received items
-	maxToldItems   = 50 // of one run
-	maxChanges     = 100
+	maxTurns      = 50
+	maxThreadRuns = 50
+	maxToldRuns   = 20 // runs whose agents received items
+	maxToldItems  = 50 // of one run
 )
 
 type threadView struct {
@@ -43,8 +40,7 @@ type threadView struct {
 	Conversation conversation         `json:"conversation"`
 	Questions    []openQuestion       `json:"questions"`
 	Runs         []threadRun          `json:"runs"`
-	Tree         []treeLine           `json:"tree"`
-	Older        string               `json:"older,omitempty"` // the checkpoint before which the tree continues
+	Tree         tree                 `json:"tree"`
 	Files        []pathView           `json:"files"`
 	Told         []recalledRun        `json:"told"`
 	MayAct       bool                 `json:"-"`
@@ -60,25 +56,29 @@ type openQuestion struct {
 type threadRun struct {
 	RunID     string            `json:"run_id"`
 	Agent     string            `json:"agent"`
+	Request   string            `json:"request,omitempty"` // in words
 	Status    mapping.RunStatus `json:"status"`
 	Owner     string            `json:"owner"`
 	Answers   bool              `json:"answers,omitempty"` // it answers a question
 	CreatedAt time.Time         `json:"created_at"`
 }
 
+// Short returns the end of the run's id.
+func (r threadRun) Short() string { return shortID(r.RunID) }
+
 // Active reports whether the run can be cancelled.
 func (r threadRun) Active() bool { return r.Status.Active() }
 
 func (s *server) threadPage(w http.ResponseWriter, r *http.Request) error {
 	before, _ := strconv.Atoi(r.URL.Query().Get("earlier")) // anything but a number means the newest turns
-	v, err := s.viewThread(r.Context(), threadOf(r), before, r.URL.Query().Get("older"))
+	v, err := s.viewThread(r.Context(), threadOf(r), before, readPlace(r.URL.Query()))
 	if err != nil {
 		return err
 	}
 	return s.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
 }
 
-func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, beforeCheckpoint string) (v threadView, err error) {
+func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, place treePlace) (v threadView, err error) {
 	mark, err := s.threadMark(ctx, id)
 	if err != nil {
 		return v, err
@@ -97,7 +97,7 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, befo
 	if v.Questions, err = s.listQuestions(ctx, t); err != nil {
 		return v, err
 	}
-	if v.Tree, v.Older, err = s.readTree(ctx, t, beforeCheckpoint); err != nil {
+	if v.Tree, err = s.readTree(ctx, t, v.Runs, place); err != nil {
 		return v, err
 	}
 	if v.Files, err = s.listThreadFiles(ctx, t.ID); err != nil {
@@ -117,7 +117,7 @@ func (s *server) listThreadRuns(ctx context.Context, thread string) ([]threadRun
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, threadRun{run.ID, run.Agent, run.Status, run.Owner, run.Options.Resuming, run.CreatedAt})
+		list = append(list, viewThreadRun(run))
 	}
 	return list, nil
 }
@@ -216,17 +216,25 @@ func (s *server) listTold(ctx context.Context, thread string) ([]recalledRun, er
 }
 
 type checkpointView struct {
-	ThreadID  string    `json:"thread_id"`
-	ID        string    `json:"checkpoint_id"`
-	Parent    string    `json:"parent,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	Next      []string  `json:"next"`
-	Metadata  cutText   `json:"metadata"`
-	Values    cutText   `json:"values"`
-	Agents    []string  `json:"agents"` // choices for a run from this checkpoint
-	Agent     string    `json:"agent"`  // of the thread's newest run
-	MayAct    bool      `json:"-"`
+	ThreadID  string       `json:"thread_id"`
+	ID        string       `json:"checkpoint_id"`
+	Parent    string       `json:"parent,omitempty"`
+	CreatedAt time.Time    `json:"created_at"`
+	Next      []string     `json:"next"`
+	Metadata  cutText      `json:"metadata"`
+	Step      int          `json:"step"`
+	Values    cutText      `json:"values"`
+	Messages  conversation `json:"conversation"`
+	Agents    []string     `json:"agents"` // choices for a run from this checkpoint
+	Agent     string       `json:"agent"`  // of the thread's newest run
+	MayAct    bool         `json:"-"`
 }
+
+// StepName returns the step in words.
+func (v checkpointView) StepName() string { return stepName(v.Step, v.Parent) }
+
+// Before returns the end of the parent's id.
+func (v checkpointView) Before() string { return shortID(v.Parent) }
 
 func (s *server) checkpointPage(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.stateOf(r)
@@ -235,7 +243,7 @@ func (s *server) checkpointPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := checkpointView{
 		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
-		Metadata: pretty(st.Metadata), Values: pretty(st.Values), MayAct: mayAct(r.Context()),
+		Metadata: pretty(st.Metadata), Step: stepOf(st), Values: pretty(st.Values), Messages: readConversation(st.Values, 0, maxTurns), MayAct: mayAct(r.Context()),
 	}
 	for run, err := range s.newestRuns(r.Context(), st.ThreadID, 1) {
 		if err != nil {
@@ -276,125 +284,4 @@ func (s *server) checkpointMessage(w http.ResponseWriter, r *http.Request) error
 		return notFound("The state has no message with this index.")
 	}
 	return sendAttachment(w, "text/plain; charset=utf-8", "message-"+strconv.Itoa(index)+".json", list[index])
-}
-
-// differenceView is the difference between two checkpoints of a thread.
-type differenceView struct {
-	ThreadID string       `json:"thread_id"`
-	From     string       `json:"from"`
-	To       string       `json:"to"`
-	Changes  []changeView `json:"changes"`
-	More     bool         `json:"more,omitempty"` // not all changes are listed
-}
-
-type changeView struct {
-	Path   string     `json:"path"`
-	Kind   changeKind `json:"kind"`
-	Before cutText    `json:"before"`
-	After  cutText    `json:"after"`
-}
-
-// differencePage compares the checkpoints from and to. Without from it compares to with its parent.
-func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	to, err := s.Service.GetState(r.Context(), threadOf(r), q.Get("to"))
-	if err != nil {
-		return err
-	}
-	v := differenceView{ThreadID: to.ThreadID, From: q.Get("from"), To: to.Checkpoint, Changes: []changeView{}}
-	if v.From == "" {
-		v.From = to.Parent
-	}
-	from := adapter.ThreadState{Values: []byte("{}")}
-	if v.From != "" {
-		if from, err = s.Service.GetState(r.Context(), threadOf(r), v.From); err != nil {
-			return err
-		}
-	}
-	list, more := difference(from.Values, to.Values, maxChanges)
-	v.More = more
-	for _, c := range list {
-		v.Changes = append(v.Changes, changeView{c.path, c.kind, pretty(c.before), pretty(c.after)})
-	}
-	return s.show(w, r, differenceHTML, "Difference", v)
-}
-
-// treeLine is a branch of history, oldest checkpoint first.
-type treeLine []treeNode
-
-// treeNode is a checkpoint with the other branches that begin after it.
-type treeNode struct {
-	ID        string     `json:"id"`
-	Parent    string     `json:"parent,omitempty"`
-	Step      int        `json:"step"`
-	Source    string     `json:"source"`
-	Next      []string   `json:"next,omitempty"`
-	RunID     string     `json:"run_id,omitempty"`
-	Head      bool       `json:"head,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
-	Branches  []treeLine `json:"branches,omitempty"`
-}
-
-// readTree returns the newest checkpoints of a thread, or those before a given one. If there are more, older is the
-// checkpoint that follows them.
-func (s *server) readTree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
-	list, err := s.Service.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: maxCheckpoints + 1})
-	if err != nil {
-		return nil, "", err
-	}
-	if len(list) > maxCheckpoints {
-		list = list[:maxCheckpoints]
-		older = list[len(list)-1].ID
-	}
-	slices.Reverse(list)
-	return treeOf(list, t.Head), older, nil
-}
-
-// treeOf arranges checkpoints, oldest first, as branches. At a fork the branch continues towards the head, or else to
-// the newest checkpoint. The others become branches of the node.
-func treeOf(list []mapping.Checkpoint, head string) []treeLine {
-	byID, children, toHead := map[string]mapping.Checkpoint{}, map[string][]string{}, map[string]bool{}
-	for _, c := range list {
-		byID[c.ID] = c
-	}
-	var roots []string
-	for _, c := range list {
-		if _, ok := byID[c.Parent]; ok {
-			children[c.Parent] = append(children[c.Parent], c.ID)
-		} else {
-			roots = append(roots, c.ID)
-		}
-	}
-	for at := head; at != "" && !toHead[at]; at = byID[at].Parent {
-		toHead[at] = true
-	}
-	next := func(after []string) string {
-		if i := slices.IndexFunc(after, func(id string) bool { return toHead[id] }); i >= 0 {
-			return after[i]
-		}
-		if len(after) > 0 {
-			return after[len(after)-1]
-		}
-		return ""
-	}
-	var lineFrom func(id string) treeLine
-	lineFrom = func(id string) (line treeLine) {
-		for id != "" {
-			c := byID[id]
-			n := treeNode{ID: id, Parent: c.Parent, Step: c.Step, Source: c.Source, Next: c.Next, RunID: c.RunID, Head: id == head, CreatedAt: c.CreatedAt}
-			id = next(children[id])
-			for _, other := range children[n.ID] {
-				if other != id {
-					n.Branches = append(n.Branches, lineFrom(other))
-				}
-			}
-			line = append(line, n)
-		}
-		return line
-	}
-	lines := []treeLine{}
-	for _, id := range roots {
-		lines = append(lines, lineFrom(id))
-	}
-	return lines
 }

@@ -41,7 +41,7 @@ function step(by) {
     long.dispatchEvent(new KeyboardEvent("keydown", { key: by > 0 ? "ArrowDown" : "ArrowUp" }));
     return;
   }
-  const stops = [...document.querySelectorAll("main :is(.runs tbody th, .lane .name, .card h2, .card h3, .turns, tbody th) a")];
+  const stops = [...document.querySelectorAll("main :is(.runs tbody th, .lane .name, .card h2, .card h3, .turns, .news, tbody th) a")];
   const here = stops.indexOf(document.activeElement);
   stops[here < 0 ? (by > 0 ? 0 : stops.length - 1) : here + by]?.focus();
 }

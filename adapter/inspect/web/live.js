@@ -9,6 +9,20 @@ export async function load(address = location.href) {
   return body;
 }
 
+/** The page at the address that is shown, as a document. The error has the status of a refusal. */
+export const loadPage = () => new Promise((done, failed) => {
+  const asked = new XMLHttpRequest();
+  asked.responseType = "document";
+  asked.open("GET", location.href);
+  asked.setRequestHeader("Accept", "text/html");
+  asked.addEventListener("load", () => {
+    if (asked.status === 200) done(asked.response);
+    else failed(Object.assign(new Error(`status ${asked.status}`), { status: asked.status }));
+  });
+  asked.addEventListener("error", () => failed(new Error("no response")));
+  asked.send();
+});
+
 const patience = { first: 1000, most: 30_000, asleep: 20_000 }; // ms
 
 /**

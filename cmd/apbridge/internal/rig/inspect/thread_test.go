@@ -103,14 +103,31 @@ func TestInspectorShowsAThread(t *testing.T) {
 	if first.Text("conversation.turns.0.text.text") != "hi <b>there</b>" || first.Text("conversation.turns.1.role") != "agent" || first.Text("status") != "idle" {
 		t.Fatalf("%s", first)
 	}
-	line := first.List("tree.0")
-	from, to := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
-	thread := submitConfirmed(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {rig.Dig(line[1], "id").(string)}, "agent": {"a"}, "says": {"other\r\nwords"}})
+	line := first.List("tree.groups.0.checkpoints")
+	to, second, from := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-2], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
+	if rig.Dig(line[len(line)-2], "news.role") != "person" || rig.Dig(line[len(line)-2], "news.text") != "hi <b>there</b>" || first.Text("tree.groups.0.request") != "hi <b>there</b>" {
+		t.Errorf("the history: %s", first)
+	}
+	thread := submitConfirmed(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {second}, "agent": {"a"}, "says": {"other\r\nwords"}})
 	forked := settled(t, b, thread)
-	if len(forked.List("runs")) != 2 || len(forked.List("tree.0.1.branches")) != 1 || !strings.Contains(forked.String(), `"other\nwords"`) {
+	if len(forked.List("runs")) != 2 || !strings.Contains(forked.String(), `"other\nwords"`) {
 		t.Errorf("after a fork: %s", forked)
 	}
-	b.Get("/inspect"+at+"/difference?from="+from+"&to="+to).Want(t, 200, `"kind":"added"`, "hi \\u003cb\\u003ethere")
+	if groups := forked.List("tree.groups"); len(groups) != 2 || rig.Dig(groups[0], "checkpoints.0.head") != true || rig.Dig(groups[0], "checkpoints.0.lane") != 0.0 ||
+		rig.Dig(groups[1], "checkpoints.0.id") != to || rig.Dig(groups[1], "checkpoints.0.tip") != true || rig.Dig(groups[1], "checkpoints.0.lane") != 1.0 {
+		t.Errorf("the tree after a fork: %s", forked)
+	}
+	for _, r := range forked.List("tree.groups.1.checkpoints") {
+		if (rig.Dig(r, "branches") != nil) != (rig.Dig(r, "id") == second) {
+			t.Errorf("the fork is at %s: %v", second, r)
+		}
+	}
+	b.Get("/inspect"+at+"/difference?from="+from+"&to="+to).Want(t, 200, `"kind":"added"`, "hi \\u003cb\\u003ethere", "messages added", "between the start and step")
+	for _, query := range []string{"at=" + to + "&at=" + from, "at=" + from + "&at=" + to} {
+		b.Get("/inspect"+at+"/difference?"+query).Want(t, 200, `"from":"`+from+`"`, `"to":"`+to+`"`)
+	}
+	b.Get("/inspect"+at+"/difference?at="+to).Want(t, 200, `"to":"`+to+`"`)
+	b.Get("/inspect"+at+"/difference?at="+to+"&at="+from+"&at="+second).Want(t, 422, "Two checkpoints can be compared")
 	b.Get("/inspect"+at+"/difference?to="+to).Want(t, 200, `"changes"`)
 	for _, path := range []string{at, at + "/checkpoints/" + to, at + "/difference?from=" + from + "&to=" + to} {
 		page := show(t, b, "/inspect"+path).String()
@@ -127,6 +144,70 @@ func TestInspectorShowsAThread(t *testing.T) {
 	b.Get("/inspect"+at+"/checkpoints/"+to+"/values").Want(t, 200, "messages")
 	for _, path := range []string{"/messages/99", "/messages/x"} {
 		b.Get("/inspect"+at+"/checkpoints/"+to+path).Want(t, 404)
+	}
+}
+
+// TestInspectorPagesThroughHistory checks a history of two pages: a line that is open at the end of the first continues
+// on the second, and a checkpoint that was selected on the first can be compared with one of the second.
+func TestInspectorPagesThroughHistory(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	at := b.Thread()
+	update := func(values, from string) string {
+		return b.Post(at+"/state", `{"values":`+values+`,"checkpoint_id":`+from+`}`).OK().Text("checkpoint.checkpoint_id")
+	}
+	root := update(`{"n":0}`, "null")
+	fork := update(`{"n":1}`, "null")
+	for n := 2; n < 204; n++ {
+		update(fmt.Sprintf(`{"n":%d}`, n), "null")
+	}
+	head := update(`{"note":"other"}`, `"`+fork+`"`)
+	first := b.Get("/inspect" + at).OK()
+	lines := first.List("tree.lines")
+	if first.Text("tree.groups.0.checkpoints.0.id") != head || len(first.List("tree.groups.0.checkpoints")) != 200 || len(lines) != 2 || lines[0] != fork {
+		t.Fatalf("the first page leads on to %v: %.3000s", lines, first)
+	}
+	form := regexp.MustCompile(`<button name="older" value="([^"]*)" formaction="([^"]*)#history">`).FindStringSubmatch(show(t, b, "/inspect"+at).String())
+	if form == nil {
+		t.Fatal("the first page has no button for older checkpoints")
+	}
+	query := url.Values{"older": {form[1]}, "at": {head}}.Encode()
+	second := b.Get("/inspect" + at + "?" + query).OK()
+	rows := second.List("tree.groups.0.checkpoints")
+	if len(rows) != 5 || strings.Contains(second.String(), `"older"`) || rig.Dig(rows[0], "lane") != 1.0 || rig.Dig(rows[0], "tip") != nil ||
+		rig.Dig(rows[2], "off") != fork || rig.Dig(rows[3], "id") != fork || rig.Dig(rows[3], "lane") != 0.0 || rig.Dig(rows[3], "branches") != 2.0 || rig.Dig(rows[4], "id") != root {
+		t.Errorf("the second page: %s", second)
+	}
+	if text := rig.Dig(rows[4], "news.text"); text != "1 value changed: n" {
+		t.Errorf("the first checkpoint: %v", text)
+	}
+	page := show(t, b, "/inspect"+at+"?"+query).String()
+	if !strings.Contains(page, `value="`+head+`" checked`) || strings.Count(page, " checked") != 1 || !strings.Contains(page, "Newest checkpoints") {
+		t.Error("the second page does not keep the selection")
+	}
+	b.Get("/inspect"+at+"/difference?at="+root+"&at="+head).Want(t, 200, `"from":"`+root+`"`, `"summary":"1 value added, 1 value changed between step`)
+	for _, bad := range []string{"older=x", "older=" + root + ",,,x", "older=" + root + strings.Repeat(",y", 500), "at=" + strings.Repeat("x", 1000)} {
+		if got := b.Do("GET", "/inspect"+at+"?"+bad, "", asBrowser...); got.Status != 200 && got.Status != 404 {
+			t.Errorf("%.40s: %d", bad, got.Status)
+		}
+	}
+}
+
+// TestHistoryOfLargeStates checks that a page reads only a few large states, and names the checkpoints that it does not
+// describe.
+func TestHistoryOfLargeStates(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	at := b.Thread()
+	for n := range 12 {
+		b.Post(at+"/state", fmt.Sprintf(`{"values":{"n":%d,"text":"%s"}}`, n, strings.Repeat("x", 1<<20))).OK()
+	}
+	rows := b.Get("/inspect" + at).OK().List("tree.groups.0.checkpoints")
+	if len(rows) != 12 || rig.Dig(rows[0], "news.text") != "1 value changed: n" || rig.Dig(rows[11], "news") != nil {
+		t.Errorf("%v", rows)
+	}
+	if page := show(t, b, "/inspect"+at).String(); !strings.Contains(page, "only the newest checkpoints have a description") {
+		t.Error("the page does not say that states are large")
 	}
 }
 
@@ -185,7 +266,10 @@ const asked = "74462228383d847ecfda1c079720e8fc"
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
-	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `value="edit"`).Body)
+	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `value="edit"`, "#say").Body)
+	if mayLook := b.Do("GET", "/inspect"+at, "", append(looks, asBrowser...)...).Want(t, 200, ">Difference<").String(); strings.Contains(mayLook, "#say") {
+		t.Error("a key without the right to run agents gets a link to continue")
+	}
 	if strings.Contains(page, `value="ignore"`) {
 		t.Error("the page offers a decision that the question does not allow")
 	}
