@@ -230,8 +230,7 @@ func TestNewTasksDropQuestions(t *testing.T) {
 }
 
 // TestDroppedQuestionsTakeNoAnswer checks that a task whose question was dropped by a client of another dialect takes no
-// answer, and is canceled by the next message to its context. It is in the same state if a process dies after a new task
-// has begun and before the old one is canceled.
+// answer, and is canceled by the next message to its context.
 func TestDroppedQuestionsTakeNoAnswer(t *testing.T) {
 	t.Parallel()
 	c := client{served(t, ""), "ask"}
