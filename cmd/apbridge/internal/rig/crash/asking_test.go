@@ -33,12 +33,16 @@ func TestNewTaskCancelsTheOneThatAsksAtOnce(t *testing.T) {
 			if a, ok := d.Try("POST", "/a2a/agent/message:send", message("two")); ok {
 				t.Fatalf("the point was not reached: %s", a.Body)
 			}
-			if list := d.Get("/a2a/agent/tasks?contextId=c").List("tasks"); len(list) != want.tasks {
+			list := d.Get("/a2a/agent/tasks?contextId=c").List("tasks")
+			if len(list) != want.tasks {
 				t.Errorf("%d tasks, want %d", len(list), want.tasks)
 			}
 			task := "/a2a/agent/tasks/" + asked.Text("task.id")
 			if got := d.Get(task).Text("status.state"); got != want.state {
 				t.Errorf("the task that asked is %s, want %s", got, want.state)
+			}
+			for _, one := range list { // the stream of the new task ends with its run
+				d.Sure("POST", "/a2a/agent/tasks/"+rig.TextOf(rig.Dig(one, "id"))+":subscribe", "", "Last-Event-ID", "0").OK()
 			}
 			d.End()
 			checkRecord(t, d.Dsn, false)
