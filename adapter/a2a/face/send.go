@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -364,7 +365,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
 			break
 		}
-		// The end of the first run of a thread has everything, without another query.
+		// The end of the first run of a thread has everything but files, without another query.
 		v.base(nil)
 		v.begin(&m.run)
 		v.message, v.whole = "", true
@@ -375,13 +376,12 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 	}
 	task := v.task()
 	task.History = newestOf(task.History, m.historyLength())
-	known, err := s.svc.GetTask(ctx, c.ref(m.task.ID))
-	if err != nil {
-		return wire.Task{}, err
-	}
-	task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
-	if states[known.Status] == task.Status.State && !known.StatusAt.IsZero() {
-		task.Status.Timestamp = known.StatusAt
+	if v.after.Get(state.KeyFiles) != nil {
+		known, err := s.svc.GetTask(ctx, c.ref(m.task.ID))
+		if err != nil {
+			return wire.Task{}, err
+		}
+		task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
 	}
 	m.outputModes().task(task)
 	return *task, nil
