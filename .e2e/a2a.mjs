@@ -12,7 +12,7 @@ const user = (content) => ({ messages: [{ type: "human", content }] });
 const urls = JSON.parse(process.env.E2E_A2A);
 
 for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold"]) {
-  test(`the tokens of ${agent} reach a client's stream once and in order`, async () => {
+  test(`many tokens of ${agent} reach a client's stream once and in order`, async () => {
     const pieces = Array.from({ length: 200 }, (_, i) => `${i + 1} `);
     const tokens = [], ids = new Set();
     let values;
@@ -42,6 +42,15 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ago", "a2agorest", "a2
       assert.deepEqual(values.messages.map((m) => m.content), ["good day", "You said: good day", "and more", "You said: and more"]);
     });
 
+    test("its words arrive in pieces, each once", async () => {
+      const pieces = [];
+      for await (const { event, data } of client.runs.stream(null, agent, { input: user("good day"), streamMode: "messages-tuple" })) {
+        if (event === "messages" && /^(ai|AIMessageChunk)$/.test(data[0].type)) pieces.push(data[0].content);
+      }
+      assert.equal(pieces.join(""), "You said: good day");
+      assert.ok(pieces.length > 1, JSON.stringify(pieces));
+    });
+
     test("a file of a message reaches the agent, and its files are those of the thread", async () => {
       const content = [{ type: "text", text: "look" }, { type: "file", mimeType: "text/plain", data: Buffer.from("hi").toString("base64"), metadata: { filename: "in.txt" } }];
       assert.match(lastOf(await client.runs.wait(null, agent, { input: user(content) })), /You said: look.*\[in\.txt=hi\]/s);
@@ -61,6 +70,14 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ago", "a2agorest", "a2
     test("a failure has the agent's words", async () => {
       const failed = await client.runs.wait(null, agent, { input: user("fail now"), raiseError: false }).catch((e) => e);
       assert.match(JSON.stringify(failed) + failed.message, /the disk is full/);
+    });
+
+    test("refused work is refused in every protocol", async () => {
+      const failed = await client.runs.wait(null, agent, { input: user("reject it"), raiseError: false }).catch((e) => e);
+      assert.match(JSON.stringify(failed) + failed.message, /not my job/);
+      const { body } = await call("POST", `${apiUrl}/a2a/${agent}/message:send`, { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "reject it" }] } }, { "a2a-version": "1.0" });
+      assert.equal(body.task.status.state, "TASK_STATE_REJECTED");
+      assert.match(JSON.stringify(body.task.status.message), /not my job/);
     });
 
     test("a cancellation reaches the agent", async () => {

@@ -365,7 +365,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
 			break
 		}
-		// The end of the first run of a thread has everything but files, without another query.
+		// The end of the first run of a thread has everything, except its files, without another query.
 		v.base(nil)
 		v.begin(&m.run)
 		v.message, v.whole = "", true
@@ -376,12 +376,15 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 	}
 	task := v.task()
 	task.History = newestOf(task.History, m.historyLength())
-	if v.after.Get(state.KeyFiles) != nil {
+	if task.Status.State != wire.StateCompleted || v.after.Get(state.KeyFiles) != nil {
 		known, err := s.svc.GetTask(ctx, c.ref(m.task.ID))
 		if err != nil {
 			return wire.Task{}, err
 		}
 		task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
+		if states[known.Status] == task.Status.State && !known.StatusAt.IsZero() {
+			task.Status.Timestamp = known.StatusAt
+		}
 	}
 	m.outputModes().task(task)
 	return *task, nil
