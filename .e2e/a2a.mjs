@@ -18,7 +18,7 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold"]) {
     let values;
     for await (const { event, data } of client.runs.stream(null, agent, { input: user("count 200"), streamMode: ["messages-tuple", "values"] })) {
       if (event === "values") values = data;
-      if (event !== "messages" || data[0].type === "human") continue;
+      if (event !== "messages" || data[0].type === "human" || data[0].content === "") continue; // an empty one may end a message
       tokens.push(data[0].content);
       ids.add(data[0].id);
     }
