@@ -14,26 +14,27 @@ import (
 
 // CreateRun describes a run to create and the objects to create with it.
 type CreateRun struct {
-	Run                          mapping.Run
-	Thread                       *mapping.Thread // created if missing; if nil, the thread must exist (NotFound)
-	MustNotExist                 bool            // Thread must be new (stateless runs)
-	ThreadMeta                   json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) if the keys are missing
-	ThreadDefaults, ThreadConfig json.RawMessage // added to the thread's config by the assistant and the request if the thread is not busy: rule.ThreadConfig
-	Task                         *mapping.Task   // a new task; if nil, Run.TaskID exists
-	Events                       []mapping.Event // started (+ input): appended at once if the run is claimed
-	Root                         *mapping.Event  // before the input of a run that starts from an empty state; nil means none
-	Answers                      Answers         // what the run answers, if anything
-	Newest                       *string         // the run that must still be the newest of its task ("" means none), or else Conflict CodeTaskMoved; nil means any
-	NewestActive                 bool            // that run must also still be active
-	Hooks                        []mapping.Hook  // added to the task
-	WriteHook                    WriteHook       // returns notifications of the task's status; nil means none
-	// CancelAsking makes the run cancel the agent's other tasks that wait for an answer on the thread. It returns the end
-	// of the run that cancels one of them. It must not use the store. nil leaves these tasks as they are.
-	CancelAsking                     func(r *mapping.Run) End
-	Claim                            bool        // execute it here if its thread is free
-	Queue                            QueueLimits // limits for a run that must wait; Limited queue_full if exceeded
+	Run                              mapping.Run
+	Thread                           *mapping.Thread // created if missing; if nil, the thread must exist (NotFound)
+	MustNotExist                     bool            // Thread must be new (stateless runs)
+	ThreadMeta                       json.RawMessage // merged into the thread's metadata (graph_id, assistant_id) if the keys are missing
+	ThreadDefaults, ThreadConfig     json.RawMessage // added to the thread's config by the assistant and the request if the thread is not busy: rule.ThreadConfig
+	Task                             *mapping.Task   // a new task; if nil, Run.TaskID exists
+	Events                           []mapping.Event // started (+ input): appended at once if the run is claimed
+	Root                             *mapping.Event  // before the input of a run that starts from an empty state; nil means none
+	Answers                          Answers         // what the run answers, if anything
+	Newest                           *string         // the run that must still be the newest of its task ("" means none), or else Conflict CodeTaskMoved; nil means any
+	NewestActive                     bool            // that run must also still be active
+	Hooks                            []mapping.Hook  // added to the task
+	WriteHook                        WriteHook       // returns notifications of the task's status; nil means none
+	Claim                            bool            // execute it here if its thread is free
+	Queue                            QueueLimits     // limits for a run that must wait; Limited queue_full if exceeded
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; a different sum with the same key is Invalid
+
+	// CancelAsking makes the run cancel the agent's other tasks that wait for an answer on the thread. It returns the end
+	// of the run that cancels one of them. It must not use the store. nil leaves these tasks as they are.
+	CancelAsking func(r *mapping.Run) End
 }
 
 // QueueLimits are the numbers of runs that may wait in this database before another one is refused. 0 means no limit.
