@@ -221,3 +221,49 @@ describe("reconnecting", () => {
     assert.ok(card.skills.some((s) => s.id === made.assistant_id));
   });
 });
+
+describe("refusals", () => {
+  const agent = `${bridge}/a2a/jsagent`;
+  const said = (parts) => ({ message: { messageId: randomUUID(), role: "ROLE_USER", parts } });
+  const huge = said([{ raw: "A".repeat(24 << 20), filename: "huge.bin" }]); // more than limits.body
+  const rpc = (method, params, headers) => call("POST", agent, { jsonrpc: "2.0", id: 7, method, params }, { "a2a-version": "1.0", ...headers });
+  const rest = (method, path, body, headers) => call(method, agent + path, body, { "a2a-version": "1.0", ...headers });
+  const both = said([{ text: "hi", data: {} }]);
+  const foreign = { "a2a-version": "2.0" };
+
+  for (const [what, code, reason, ask] of [
+    ["an unknown task", -32001, "TASK_NOT_FOUND", () => rpc("GetTask", { id: "none" })],
+    ["a foreign version", -32009, "VERSION_NOT_SUPPORTED", () => rpc("GetTask", { id: "none" }, foreign)],
+    ["a part with two contents", -32602, undefined, () => rpc("SendMessage", both)],
+    ["an unknown method", -32601, undefined, () => rpc("Nothing", {})],
+  ]) {
+    test(`${what} over JSON-RPC`, async () => {
+      const { status, body } = await ask();
+      assert.equal(status, 200);
+      assert.deepEqual([body.jsonrpc, body.error.code, body.result], ["2.0", code, undefined], JSON.stringify(body));
+      assert.ok(body.error.message);
+      if (reason) assert.equal(body.error.data.find((d) => d.reason)?.reason, reason);
+    });
+  }
+
+  for (const [what, code, reason, ask] of [
+    ["an unknown task", 404, "TASK_NOT_FOUND", () => rest("GET", "/tasks/none")],
+    ["a foreign version", 400, "VERSION_NOT_SUPPORTED", () => rest("GET", "/tasks/none", undefined, foreign)],
+    ["a part with two contents", 400, undefined, () => rest("POST", "/message:send", both)],
+    ["an unknown method", 404, undefined, () => rest("POST", "/message:nothing", {})],
+    ["a huge file", 413, undefined, () => rest("POST", "/message:send", huge)],
+    ["a huge file in a JSON-RPC call, which is not read,", 413, undefined, () => rpc("SendMessage", huge)],
+  ]) {
+    test(`${what} over HTTP+JSON`, async () => {
+      const { status, body } = await ask();
+      assert.deepEqual([status, body.error?.code], [code, code], JSON.stringify(body));
+      assert.ok(body.error.status && body.error.message, JSON.stringify(body));
+      if (reason) assert.equal(body.error.details.find((d) => d.reason)?.reason, reason);
+    });
+  }
+
+  test("nothing of a refused message remains", async () => {
+    const { body } = await rest("GET", "/tasks?pageSize=100");
+    assert.doesNotMatch(JSON.stringify(body), /huge\.bin/);
+  });
+});

@@ -11,6 +11,23 @@ const client = new Client({ apiUrl, callerOptions: { maxRetries: 0 } });
 const user = (content) => ({ messages: [{ type: "human", content }] });
 const urls = JSON.parse(process.env.E2E_A2A);
 
+for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold"]) {
+  test(`many tokens of ${agent} reach a client's stream once and in order`, async () => {
+    const pieces = Array.from({ length: 200 }, (_, i) => `${i + 1} `);
+    const tokens = [], ids = new Set();
+    let values;
+    for await (const { event, data } of client.runs.stream(null, agent, { input: user("count 200"), streamMode: ["messages-tuple", "values"] })) {
+      if (event === "values") values = data;
+      if (event !== "messages" || data[0].type === "human" || data[0].content === "") continue; // an empty one may end a message
+      tokens.push(data[0].content);
+      ids.add(data[0].id);
+    }
+    assert.deepEqual(tokens, pieces);
+    assert.equal(lastOf(values), pieces.join(""));
+    assert.deepEqual([...ids], [values.messages.at(-1).id]);
+  });
+}
+
 /** Runs a command of the bridge to its end. */
 const command = (...args) =>
   new Promise((done) => execFile(process.env.E2E_PROGRAM, args, (error, out, err) => done({ code: error?.code ?? 0, out, err })));

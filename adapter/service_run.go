@@ -87,7 +87,8 @@ type RunRequest struct {
 	// answer, too.
 	OnlyAnswers bool `json:"-"`
 	ByClock     bool `json:"-"` // created by a cron, so no client can answer
-	// NewTask makes the input begin a new task even if the agent asks its user something on the thread.
+	// NewTask makes the input begin a new task even if the agent asks its user something on the thread. The agent's tasks
+	// that wait for an answer there are cancelled in the same transaction (StartRun only).
 	NewTask bool `json:"-"`
 	Command *Command
 	// ParentAnswers is set if the caller is a graph that was resumed and calls the agent again from one of its nodes.

@@ -40,6 +40,10 @@ class Executor {
     else if (word === "file") {
       artifact("note", { raw: Buffer.from(rest.join(" ")).toString("base64"), filename: "note.txt", mediaType: "text/plain" }, { lastChunk: true });
       status("COMPLETED");
+    } else if (word === "count") { // one piece for each number
+      const last = Number(rest[0]);
+      for (let n = 1; n <= last; n++) artifact("response", { text: `${n} ` }, { append: n > 1, lastChunk: n === last });
+      status("COMPLETED");
     } else if (word === "wait") {
       while (!canceled.has(taskId)) await pause(20);
       status("CANCELED");

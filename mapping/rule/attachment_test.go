@@ -38,6 +38,7 @@ func TestAttachments(t *testing.T) {
 		"Agent Chat UI":                {`{"type":"file","mimeType":"application/pdf","data":"aGk=","metadata":{"filename":"my paper.pdf"}}`, read{"my paper.pdf", "application/pdf", "", "hi"}},
 		"metadata.name":                {`{"type":"image","mimeType":"image/jpeg","data":"aGk","metadata":{"name":"b.jpg"}}`, read{"b.jpg", "image/jpeg", "", "hi"}},
 		"LangChain 1 in Python":        {`{"type":"file","base64":"aGk=","mime_type":"text/csv"}`, read{"m1.csv", "text/csv", "", "hi"}},
+		"LangChain, an empty file":     {`{"type":"file","source_type":"base64","data":"","mime_type":"text/plain","filename":"e.txt"}`, read{"e.txt", "text/plain", "", ""}},
 		"LangChain, a text":            {`{"type":"file","source_type":"text","text":"h\u00e9","mime_type":"text/plain"}`, read{"m1.txt", "text/plain", "", "hé"}},
 		"LangChain, text-plain":        {`{"type":"text-plain","text":"hi","mimeType":"text/markdown","title":"notes.md"}`, read{"notes.md", "text/markdown", "", "hi"}},
 		"LangChain, a URL":             {`{"type":"image","source_type":"url","url":"https://x.example/a.png"}`, read{"m1.bin", "", "https://x.example/a.png", ""}},

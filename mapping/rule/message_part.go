@@ -110,6 +110,8 @@ func (p part) file() (a Attachment, ok bool) {
 		a.Link = rawjson.TextOf(link)
 	case p.names["text"] != nil:
 		return a.holding(p.names["text"], "text"), true
+	case source == "base64" && p.names["data"] != nil: // an empty file
+		return a.holding(p.names["data"], source), true
 	default:
 		a.Link = p.first("file_id", "fileId", "id")
 	}

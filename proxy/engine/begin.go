@@ -18,6 +18,8 @@ type StartRequest struct {
 	Input    *rule.Input      // InputOf(New.Run), to avoid parsing it twice; nil if it must be parsed
 	Recalled *memory.Recalled // Recall for New.Run, to avoid reading it twice; nil if it must be read
 	Text     *string          // the text of a v1 client, verbatim; nil if there is none
+	// CancelAsking makes the run cancel the agent's other tasks that wait for an answer on its thread.
+	CancelAsking bool
 
 	next   *StepInput // set for a further step of a parked run
 	parked bool       // the run has been parked
@@ -109,6 +111,10 @@ func (e *Engine) complete(o *StartRequest) (*Agent, error) {
 	}
 	o.New.Claim = o.New.Run.RunAfter.IsZero() && e.lease.holds() && agent.slots.tryAcquire()
 	o.New.WriteHook = e.hookWriter(&o.New.Run, mapping.Outcome{}, time.Time{}, nil)
+	if o.CancelAsking {
+		out, now := Cancellation{Reason: mapping.CancelledByRequest}.outcome(), e.store.Now()
+		o.New.CancelAsking = func(r *mapping.Run) store.End { return *e.endOf(r, out, now, nil) }
+	}
 	err := e.addFirstEvents(o, agent)
 	if err != nil {
 		e.returnSlot(agent, o.New.Claim)
@@ -147,6 +153,10 @@ var filesKey = []byte(`"files"`)
 func (e *Engine) startOrQueue(ctx context.Context, agent *Agent, o *StartRequest, c *store.CreateRunResult) {
 	mapping.AddAuditObject(ctx, "thread", c.Run.ThreadID)
 	mapping.AddAuditObject(ctx, "run", c.Run.ID)
+	for i := range c.Cancelled {
+		r := &c.Cancelled[i]
+		e.noteInactiveEnd(ctx, r, Cancellation{Reason: r.CancelReason}.outcome())
+	}
 	if c.Run.Options.Resuming {
 		mapping.SetAuditVerb(ctx, mapping.Answered)
 	}

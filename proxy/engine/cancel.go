@@ -156,16 +156,21 @@ func (e *Engine) cancelInactive(ctx context.Context, r *mapping.Run, how Cancell
 	if _, err := e.store.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *e.endOf(r, out, now, nil)); err != nil {
 		return err
 	}
-	e.logEnd(r, &out)
-	e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(r)), r, endedAs(r, out, out.Status, 0))
 	e.StopIdleTimer(r.ID)
-	e.log.Wake(r.ID)
-	e.log.WakeThread(r.ThreadID)
+	e.noteInactiveEnd(ctx, r, out)
 	e.wakeup.send()
 	if r.Parked { // the agent of a run that never began does not know it, and may be working on another one
 		e.cancelUpstream(e.agent(r.Agent), r)
 	}
 	return nil
+}
+
+// noteInactiveEnd reports that a run has ended that no process executed.
+func (e *Engine) noteInactiveEnd(ctx context.Context, r *mapping.Run, out mapping.Outcome) {
+	e.logEnd(r, &out)
+	e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(r)), r, endedAs(r, out, out.Status, 0))
+	e.log.Wake(r.ID)
+	e.log.WakeThread(r.ThreadID)
 }
 
 // cancelUpstream passes a cancellation on to an agent that supports it, on a separate goroutine, which reads r. agent

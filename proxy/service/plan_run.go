@@ -81,8 +81,8 @@ func (p *runPlan) plan(ctx context.Context) (*engine.StartRequest, error) {
 			return nil, err
 		}
 	}
+	o := &engine.StartRequest{New: p.out, CancelAsking: n.NewTask}
 	*n = adapter.RunRequest{}
-	o := &engine.StartRequest{New: p.out}
 	if !p.out.Run.Options.Resuming {
 		o.Input, o.Recalled = p.in, p.memories
 	}

@@ -31,6 +31,9 @@ func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter
 		return nil, err
 	}
 	s.stepper.NoteRun(&created.Run)
+	for i := range created.Cancelled {
+		s.stepper.NoteRun(&created.Cancelled[i])
+	}
 	return startedRun(&created.Run), nil
 }
 

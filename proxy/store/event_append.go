@@ -259,24 +259,31 @@ func (s *Events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err := tables.LockThread(t, row.thread); err != nil {
 			return err
 		}
-		s.base.Notify(t, NoticeLogged, runID)
-		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
-		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return ErrFenced
-		}
-		if events, err = batch.write(t, from); err != nil {
-			return err
-		}
 		at := runKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
-		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
- base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
-			return err
-		}
-		return s.endOrPark(t, at, runID, e, from.seq+1)
+		events, err = s.endInactive(t, at, runID, ev, e)
+		return err
 	})
 	return events, err
+}
+
+// endInactive is EndInactive within a transaction that has locked the thread.
+func (s *Events) endInactive(t *sqldb.Tx, at runKey, runID string, ev mapping.Event, e End) ([]mapping.Event, error) {
+	s.base.Notify(t, NoticeLogged, runID)
+	batch := eventBatch{thread: at.Thread, run: at.Run, runID: runID, events: []mapping.Event{ev}}
+	from, ok, err := batch.takeNumbers(t, advanceIdle, at.Run)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, ErrFenced
+	}
+	events, err := batch.write(t, from)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
+ base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, at.Run, from.seq); err != nil {
+		return nil, err
+	}
+	return events, s.endOrPark(t, at, runID, e, from.seq+1)
 }

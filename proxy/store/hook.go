@@ -187,8 +187,28 @@ func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID, thread
 
 // restoreTaskStatus sets a task's status to that of its newest remaining run, after a newer one was deleted.
 func restoreTaskStatus(t *sqldb.Tx, deleted *runRow) error {
-	return t.Put(`UPDATE tasks SET status_us = $3, status = coalesce((SELECT CASE r.status WHEN 'pending' THEN 'submitted' WHEN 'running' THEN 'working' WHEN 'success' THEN 'done'
- WHEN 'interrupted' THEN CASE r.cancel_reason WHEN '' THEN 'asking' ELSE 'cancelled' END ELSE 'failed' END
- FROM runs r WHERE r.task = $1 ORDER BY r.id DESC LIMIT 1), 'submitted')
- WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.task = $1 AND r.id > $2)`, deleted.task, deleted.key, t.Now)
+	var newest int64
+	if err := t.Get(`SELECT coalesce(max(id), 0) FROM runs WHERE task = $1`, sqldb.In{deleted.task}, sqldb.Out{&newest}); err != nil || newest > deleted.key {
+		return err
+	}
+	status := mapping.TaskSubmitted
+	if newest > 0 {
+		row, err := readRun(t, `r.id = $1`, newest)
+		if err != nil {
+			return err
+		}
+		status = taskStatusAfter(&row.Run)
+	}
+	return t.Put(`UPDATE tasks SET status = $2, status_us = $3 WHERE id = $1`, deleted.task, string(status), t.Now)
+}
+
+// taskStatusAfter returns the status of a task with this newest run.
+func taskStatusAfter(r *mapping.Run) mapping.TaskStatus {
+	switch r.Status {
+	case mapping.RunPending:
+		return mapping.TaskSubmitted
+	case mapping.RunRunning:
+		return mapping.TaskWorking
+	}
+	return mapping.Outcome{Status: r.Status, Cancelled: r.Status == mapping.RunInterrupted && r.CancelReason != "", Fault: r.Fault}.Task()
 }

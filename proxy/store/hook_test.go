@@ -282,5 +282,18 @@ func TestTaskStatus(t *testing.T) {
 		clock.at = begun.Add(3 * time.Second)
 		b.ok(b.Runs.Delete(b.ctx, answer.Run.ThreadID, answer.Run.ID))
 		want(task, mapping.TaskAsking, clock.at)
+		for status, out := range map[mapping.TaskStatus]mapping.Outcome{
+			mapping.TaskRejected:  {Status: mapping.RunError, Fault: &mapping.Fault{Code: mapping.CodeAgentRejected, Message: "not my job"}},
+			mapping.TaskFailed:    {Status: mapping.RunTimeout},
+			mapping.TaskCancelled: {Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledByRequest},
+			mapping.TaskDone:      {Status: mapping.RunSuccess},
+		} {
+			first := b.create(newRun(b.thread().ID, mapping.StrategyReject))
+			b.outcome(first, out)
+			more := b.create(further(first))
+			b.outcome(more, asks)
+			b.ok(b.Runs.Delete(b.ctx, more.Run.ThreadID, more.Run.ID))
+			want(first.Run.TaskID, status, clock.at)
+		}
 	})
 }

@@ -31,6 +31,10 @@ type CreateRun struct {
 	Queue                            QueueLimits     // limits for a run that must wait; Limited queue_full if exceeded
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; a different sum with the same key is Invalid
+
+	// CancelAsking makes the run cancel the agent's other tasks that wait for an answer on the thread. It returns the end
+	// of the run that cancels one of them. It must not use the store. nil leaves these tasks as they are.
+	CancelAsking func(r *mapping.Run) End
 }
 
 // QueueLimits are the numbers of runs that may wait in this database before another one is refused. 0 means no limit.
@@ -54,6 +58,8 @@ type CreateRunResult struct {
 	// Active lists the runs that occupied the thread and that their holders must now stop, for the strategies interrupt
 	// and rollback. The new run is pending.
 	Active []mapping.Run
+	// Cancelled lists the ended runs that cancelled tasks for CancelAsking.
+	Cancelled []mapping.Run
 }
 
 // Create creates thread, task, run and first events and claims the run, in one transaction. A thread is busy if it has
@@ -121,7 +127,7 @@ func (x *createRunTx) create() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.ensureThread, x.decideStart, x.ensureTask, x.checkAnswers, x.checkNewest, x.settleBase, x.insert, x.logFirst, x.taskStatus} {
+	for _, step := range []func() error{x.ensureThread, x.decideStart, x.ensureTask, x.checkAnswers, x.checkNewest, x.settleBase, x.insert, x.logFirst, x.taskStatus, x.cancelAsking} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -46,6 +46,12 @@ type artifact struct {
 	complete   bool
 	gap        bool // pieces may be missing
 	unverified bool // pieces may be missing or repeated; the task has the correct ones at its end
+	changed    bool // since it was last delivered
+
+	// Streamed pieces are joined in text, so that the cost of each does not grow with the text.
+	text     strings.Builder // of Parts, as textOf returns it with nothing between texts
+	from     int             // where the last part begins in text, if it is a text
+	versions int             // number of times that the artifact was replaced
 }
 
 // reported identifies a status that an agent reported while it works.
@@ -122,7 +128,7 @@ func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
 		a.gap, a.unverified = a.gap || a.complete || len(a.Parts) == 0, true
 	}
 	if u.Append && len(a.Parts) > 0 {
-		a.Parts = joined(a.Parts, u.Artifact.Parts)
+		a.add(u.Artifact.Parts, true)
 	} else {
 		a.gap = a.gap && u.Append
 		a.unverified = a.unverified && u.Append
@@ -137,7 +143,7 @@ func (o *output) streamBroke() {
 	o.resumed = true
 	for _, a := range o.artifacts {
 		if !a.complete {
-			a.gap, a.unverified = true, true
+			a.gap, a.unverified, a.changed = true, true, true
 		}
 	}
 }
@@ -156,7 +162,25 @@ func (o *output) markVerified() {
 
 func (a *artifact) replace(with wire.Artifact) {
 	with.ArtifactID = a.ArtifactID // which some agents omit
-	a.Artifact = with
+	a.Artifact, a.Parts = with, nil
+	a.text.Reset()
+	a.versions++
+	a.add(with.Parts, false)
+}
+
+// add adds parts. With join, texts continue the last part if that is a text.
+func (a *artifact) add(parts wire.Parts, join bool) {
+	a.changed = true
+	for _, p := range parts {
+		if n := len(a.Parts); join && n > 0 && p.Kind == wire.PartText && a.Parts[n-1].Kind == wire.PartText {
+			a.text.WriteString(p.Text)
+			a.Parts[n-1].Text = a.text.String()[a.from:]
+			continue
+		}
+		a.from = a.text.Len()
+		writeText(&a.text, p, "")
+		a.Parts = append(a.Parts, p)
+	}
 }
 
 // key identifies an artifact with its content, since some agents replace the content of an artifact.
@@ -172,18 +196,6 @@ func (a *artifact) key() string {
 		}
 	}
 	return a.ArtifactID + "@" + hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// joined returns the parts with further ones, and joins the texts of streamed pieces.
-func joined(parts, more wire.Parts) wire.Parts {
-	for _, p := range more {
-		if last := &parts[len(parts)-1]; p.Kind == wire.PartText && last.Kind == wire.PartText {
-			last.Text += p.Text
-			continue
-		}
-		parts = append(parts, p)
-	}
-	return parts
 }
 
 // find returns the artifact with an id. Ids are required, but some agents omit them.
@@ -223,7 +235,7 @@ func (o *output) report(s *wire.TaskStatus) error {
 		return nil //nolint:nilerr // a status that cannot be encoded is omitted
 	}
 	o.reported = now
-	if err := o.tokens.write(statusSource(now.message), now.text, true, true); err != nil {
+	if err := o.tokens.write(growing{source: statusSource(now.message), text: now.text}, true, true); err != nil {
 		return err
 	}
 	head := mapping.Head{Name: wire.StatusUpdateName, Waiting: s.State == wire.StateAuthRequired}
@@ -262,9 +274,13 @@ func (o *output) deliver() error {
 		return nil
 	}
 	for _, a := range o.artifacts {
+		if !a.changed && !o.settled() {
+			continue
+		}
 		if err := o.streamText(a); err != nil {
 			return err
 		}
+		a.changed = false
 		if !a.complete && !o.settled() || len(a.Parts) == 0 || a.unverified {
 			continue
 		}
@@ -282,8 +298,7 @@ func (o *output) streamText(a *artifact) error {
 	if a.gap || !o.tokens.wanted {
 		return nil
 	}
-	text, _ := textOf(a.Parts, "")
-	return o.tokens.write(artifactSource(a.ArtifactID), text, !a.complete && !o.settled(), false)
+	return o.tokens.write(growing{artifactSource(a.ArtifactID), a.text.String(), a.versions}, !a.complete && !o.settled(), false)
 }
 
 // push holds a step, and yields the one before it.
@@ -427,23 +442,29 @@ func (o *output) flush(last bool) error {
 // those of an artifact are pieces of one text, as streamed.
 func textOf(parts wire.Parts, between string) (text string, data []json.RawMessage) {
 	var all strings.Builder
-	write := func(s, between string) {
-		if all.Len() > 0 {
-			all.WriteString(between)
-		}
-		all.WriteString(s)
-	}
 	for _, p := range parts {
-		switch p.Kind {
-		case wire.PartText:
-			write(p.Text, between)
-		case wire.PartURL:
-			write(strings.TrimSpace(p.Filename+" "+p.URL), "\n")
-		case wire.PartData:
+		if p.Kind == wire.PartData {
 			data = append(data, p.Data)
 		}
+		writeText(&all, p, between)
 	}
 	return all.String(), data
+}
+
+// writeText adds the text of a part to the text of those before it: see textOf.
+func writeText(all *strings.Builder, p wire.Part, between string) {
+	text := p.Text
+	switch p.Kind {
+	case wire.PartText:
+	case wire.PartURL:
+		text, between = strings.TrimSpace(p.Filename+" "+p.URL), "\n"
+	default:
+		return
+	}
+	if all.Len() > 0 {
+		all.WriteString(between)
+	}
+	all.WriteString(text)
 }
 
 // files saves the files of a step in the thread. A file that cannot be saved is named in the step.

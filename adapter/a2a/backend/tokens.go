@@ -16,16 +16,31 @@ type tokenStream struct {
 	r        *run
 	wanted   bool                     // a client of the run requested tokens
 	messages map[string]*streamedText // by id
+	newest   map[string]newestText    // by source
 }
 
 // streamedText is the part of a message that has been yielded.
 type streamedText struct {
-	text string
-	done bool // a step has the message
+	text   string
+	logged strings.Builder // what replay has found of it
+	done   bool            // a step has the message
+}
+
+// newestText is the message for the newest text of a source, and the version of that text.
+type newestText struct {
+	id      string
+	version int
+}
+
+// growing is a text that an agent reports piece by piece. Texts of a source with the same version continue each other,
+// so they need not be compared, which would take longer with each piece. Version 0 promises nothing.
+type growing struct {
+	source, text string
+	version      int
 }
 
 func newTokenStream(r *run) tokenStream {
-	return tokenStream{r: r, wanted: rule.WantsTokens(&r.assigned.Run.Options), messages: map[string]*streamedText{}}
+	return tokenStream{r: r, wanted: rule.WantsTokens(&r.assigned.Run.Options), messages: map[string]*streamedText{}, newest: map[string]newestText{}}
 }
 
 // id returns the id of the nth message for a source of text. Each attempt has its own ids.
@@ -42,7 +57,9 @@ func (s *tokenStream) replay(ev *mapping.Event) {
 	switch ev.Kind {
 	case mapping.KindDelta:
 		if parts := rawjson.ElementsOf(ev.Data); len(parts) > 0 {
-			s.message(rawjson.GetText(parts[0], "id")).text += rule.MessageText(parts[0])
+			m := s.message(rawjson.GetText(parts[0], "id"))
+			m.logged.WriteString(rule.MessageText(parts[0]))
+			m.text = m.logged.String()
 		}
 	case mapping.KindUpdate:
 		if ev.Head.Streamed {
@@ -62,32 +79,46 @@ func (s *tokenStream) message(id string) *streamedText {
 
 // write yields the rest of a text. It starts a new message only if begin is set. passing means that the text only reports
 // progress.
-func (s *tokenStream) write(source, text string, begin, passing bool) error {
-	if !s.wanted || text == "" {
+func (s *tokenStream) write(g growing, begin, passing bool) error {
+	if !s.wanted || g.text == "" {
 		return nil
 	}
+	if last, ok := s.newest[g.source]; ok && g.version > 0 && last.version == g.version && !s.messages[last.id].done {
+		return s.extend(last.id, g, passing)
+	}
 	for n := 0; ; n++ {
-		id := s.id(source, n)
+		id := s.id(g.source, n)
 		m := s.messages[id]
 		switch {
 		case m == nil && !begin:
 			return nil
 		case m == nil:
 			m = s.message(id)
-		case strings.HasPrefix(m.text, text): // repeated, or an outdated snapshot
+		case len(m.text) > len(g.text) && strings.HasPrefix(m.text, g.text): // an outdated snapshot
 			return nil
-		case m.done || !strings.HasPrefix(text, m.text):
+		case m.text == g.text: // repeated
+		case m.done || !strings.HasPrefix(g.text, m.text):
 			continue
 		}
-		if !passing { // so the held step is not the last one
-			if err := s.r.output.flush(false); err != nil {
-				return err
-			}
-		}
-		rest := text[len(m.text):]
-		m.text = text
-		return s.r.emit(rule.StepToken(s.r.assigned.Run, id, rest, passing))
+		s.newest[g.source] = newestText{id, g.version}
+		return s.extend(id, g, passing)
 	}
+}
+
+// extend yields the rest of a text that continues the tokens of a message.
+func (s *tokenStream) extend(id string, g growing, passing bool) error {
+	m := s.messages[id]
+	rest := g.text[len(m.text):]
+	if rest == "" {
+		return nil
+	}
+	if !passing { // so the held step is not the last one
+		if err := s.r.output.flush(false); err != nil {
+			return err
+		}
+	}
+	m.text = g.text
+	return s.r.emit(rule.StepToken(s.r.assigned.Run, id, rest, passing))
 }
 
 // finish ends the message whose tokens are exactly the text and returns its id, or "" if there is none.

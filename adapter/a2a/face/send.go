@@ -60,9 +60,6 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		c.w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(started.Losses))
 	}
 	m.run = started.Run
-	if err := s.dropQuestions(c, n, &m.run); err != nil {
-		return nil, err
-	}
 	mapping.AddAuditObject(c.r.Context(), "task", m.run.TaskID)
 	if m.task.ID == "" {
 		m.task = mapping.Task{
@@ -72,35 +69,6 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		m.fresh = m.run.ID == m.run.TaskID
 	}
 	return &m, nil
-}
-
-// dropQuestions cancels the earlier tasks of a context that wait for an answer, after a message that begins a new task in
-// it. The new run has closed their questions.
-func (s *server) dropQuestions(c *call, n *adapter.RunRequest, r *mapping.Run) error {
-	if n.ThreadID == "" && n.ThreadName == "" {
-		return nil
-	}
-	waiting, _, err := s.svc.SearchTasks(c.r.Context(), adapter.TaskQuery{
-		Agent: c.agent.Graph, ThreadID: n.ThreadID, ThreadName: n.ThreadName, Status: []mapping.TaskStatus{mapping.TaskAsking},
-	})
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for t, err := range waiting {
-		if err != nil {
-			return err
-		}
-		if t.CreatedAt.Before(r.CreatedAt) && t.ID != r.TaskID { // the message may be a repeated one
-			ids = append(ids, t.ID)
-		}
-	}
-	for _, id := range ids {
-		if _, err := s.svc.CancelTask(c.r.Context(), c.ref(id)); err != nil && mapping.Classify(err).Class != mapping.NotFound {
-			return err
-		}
-	}
-	return nil
 }
 
 // check refuses a message that is wrong whatever its task.

@@ -230,8 +230,7 @@ func TestNewTasksDropQuestions(t *testing.T) {
 }
 
 // TestDroppedQuestionsTakeNoAnswer checks that a task whose question was dropped by a client of another dialect takes no
-// answer, and is canceled by the next message to its context. It is in the same state if a process dies after a new task
-// has begun and before the old one is canceled.
+// answer, and is canceled by the next message to its context.
 func TestDroppedQuestionsTakeNoAnswer(t *testing.T) {
 	t.Parallel()
 	c := client{served(t, ""), "ask"}
@@ -255,10 +254,11 @@ func TestParts(t *testing.T) {
 	b := served(t, "")
 	raw := base64.StdEncoding.EncodeToString([]byte("roses are red"))
 	send := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"see"},{"data":{"n":1.50}},{"raw":"` + raw + `","filename":"poem.txt","mediaType":"text/plain"},` +
-		`{"url":"https://example.com/a.png","mediaType":"image/png"}]}}`
+		`{"url":"https://example.com/a.png","mediaType":"image/png"},{"raw":"","filename":"empty.txt"}]}}`
 	done := b.Post("/a2a/steps/message:send", send).Want(t, 200, "COMPLETED")
 	parts, _ := rig.Dig(done.At("task.history.0"), "parts").([]any)
-	if len(parts) != 4 || rig.Dig(parts[1], "data.n") != 1.5 || rig.Dig(parts[2], "raw") != raw || rig.Dig(parts[2], "filename") != "poem.txt" || rig.Dig(parts[3], "url") != "https://example.com/a.png" {
+	if len(parts) != 5 || rig.Dig(parts[1], "data.n") != 1.5 || rig.Dig(parts[2], "raw") != raw || rig.Dig(parts[2], "filename") != "poem.txt" || rig.Dig(parts[3], "url") != "https://example.com/a.png" ||
+		rig.Dig(parts[4], "raw") != "" || rig.Dig(parts[4], "filename") != "empty.txt" {
 		t.Errorf("the history has %v", parts)
 	}
 	if !strings.Contains(done.String(), `{"n":1.50}`) {
