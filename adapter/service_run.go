@@ -135,8 +135,9 @@ type Command struct {
 
 // Started is an accepted run.
 type Started struct {
-	Run    mapping.Run
-	Losses []mapping.Loss
+	Run      mapping.Run
+	Losses   []mapping.Loss
+	Repeated bool // an earlier request with the same IdempotencyKey created the run
 }
 
 // CancelOptions are the options of a cancellation.

@@ -231,6 +231,13 @@ func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, sta
 	return e.hookWriter(r, out, now, state)(mapping.Hook{Flavour: r.Flavour, URL: r.Options.Webhook}, out.Task())
 }
 
+// WriteEnded returns a function that creates the notifications for hooks of a run that has ended before they were added.
+// They have no values, because the thread may have changed since.
+func (e *Engine) WriteEnded(r *mapping.Run) store.WriteHook {
+	out := mapping.Outcome{Status: r.Status, Fault: r.Fault, Cancelled: r.CancelReason != "", Reason: r.CancelReason}
+	return e.hookWriter(r, out, r.EndedAt, nil)
+}
+
 // hookWriter returns a function that creates the notifications for hooks of a run with the given outcome, which is zero
 // if the run has not ended. state may be nil. An error in creating one does not prevent the change of status.
 func (e *Engine) hookWriter(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) store.WriteHook {

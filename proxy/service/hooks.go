@@ -19,7 +19,7 @@ func (s *Service) CreateHook(ctx context.Context, ref adapter.TaskRef, h mapping
 		return mapping.Hook{}, err
 	}
 	mapping.AddAuditObject(ctx, "task", task.ID)
-	return s.store.Tasks.PutHook(ctx, task.ID, h)
+	return s.store.Tasks.PutHook(ctx, task.ID, h, s.engine.WriteEnded)
 }
 
 func (s *Service) ListHooks(ctx context.Context, ref adapter.TaskRef) ([]mapping.Hook, error) {

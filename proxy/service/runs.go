@@ -34,7 +34,7 @@ func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter
 	for i := range created.Cancelled {
 		s.stepper.NoteRun(&created.Cancelled[i])
 	}
-	return startedRun(&created.Run), nil
+	return startedRun(&created.Run, created.Replayed), nil
 }
 
 func (s *Service) StartRuns(ctx context.Context, list []adapter.RunRequest) ([]*adapter.Started, error) {
@@ -56,7 +56,7 @@ func (s *Service) StartRuns(ctx context.Context, list []adapter.RunRequest) ([]*
 	for i := range started {
 		if started[i] == nil {
 			s.stepper.NoteRun(&begun[0].Run)
-			started[i], begun = startedRun(&begun[0].Run), begun[1:]
+			started[i], begun = startedRun(&begun[0].Run, begun[0].Replayed), begun[1:]
 		}
 	}
 	return started, nil
@@ -104,11 +104,11 @@ func (s *Service) repeatedRun(ctx context.Context, sent string, key store.Idempo
 	}
 	mapping.AddAuditObject(ctx, "thread", r.ThreadID)
 	mapping.AddAuditObject(ctx, "run", r.ID)
-	return startedRun(r), nil
+	return startedRun(r, true), nil
 }
 
-func startedRun(r *mapping.Run) *adapter.Started {
-	return &adapter.Started{Run: *r, Losses: r.Options.Losses}
+func startedRun(r *mapping.Run, repeated bool) *adapter.Started {
+	return &adapter.Started{Run: *r, Losses: r.Options.Losses, Repeated: repeated}
 }
 
 func (s *Service) GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -98,6 +99,9 @@ func (s *Service) SearchTasks(ctx context.Context, q adapter.TaskQuery) (iter.Se
 	if q.ThreadName != "" {
 		if thread, err = s.store.Threads.Named(ctx, agent.Name, q.ThreadName); err != nil {
 			return nil, 0, err
+		}
+		if thread == "" && mapping.IsUUID(q.ThreadName) {
+			thread = strings.ToLower(q.ThreadName)
 		}
 		thread = cmp.Or(thread, q.ThreadName)
 	}

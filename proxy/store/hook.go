@@ -25,27 +25,39 @@ type hookSecret struct {
 // MaxHooks is the number of hooks that a task may have.
 const MaxHooks = 20
 
-// PutHook adds a hook to a task, or replaces the one with the same id. It returns Limited too_many_hooks if the task
-// would have more than MaxHooks.
-func (s *Tasks) PutHook(ctx context.Context, taskID string, h mapping.Hook) (made mapping.Hook, err error) {
+// PutHook adds a hook to a task, or replaces the one with the same id. If the task has ended, the hook is notified of
+// its status, with what write returns for its newest run. It returns Limited too_many_hooks if the task would have more
+// than MaxHooks.
+func (s *Tasks) PutHook(ctx context.Context, taskID string, h mapping.Hook, write func(*mapping.Run) WriteHook) (made mapping.Hook, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		task, err := s.lockedTask(ctx, t, taskID)
 		if err != nil {
 			return err
 		}
-		made, err = putHook(t, task, h)
-		return err
+		if made, err = putHook(t, task.key, h); err != nil || !task.Status.Ended() {
+			return err
+		}
+		r, err := readRun(t, `r.id = (SELECT max(id) FROM runs WHERE task = $1)`, task.key)
+		if err != nil {
+			return ifAny(err)
+		}
+		h := made
+		h.ThreadName = task.ThreadName
+		return s.base.fireHook(t, statusChange{runKey{Run: r.key, Thread: r.thread}, r.ID, task.Status, write(&r.Run)}, h, task.ID)
 	})
 	return withoutSecrets(made), err
 }
 
-// lockedTask returns the key of a task and locks its thread, so that its status does not change until the commit.
-func (s *Tasks) lockedTask(ctx context.Context, t *sqldb.Tx, id string) (int64, error) {
+// lockedTask returns a task and locks its thread, so that its status does not change until the commit.
+func (s *Tasks) lockedTask(ctx context.Context, t *sqldb.Tx, id string) (taskRow, error) {
 	row, err := findTask(t, tables.ScopeOf(ctx), id)
 	if err != nil {
-		return 0, err
+		return row, err
 	}
-	return row.key, tables.LockThread(t, row.thread)
+	if err := tables.LockThread(t, row.thread); err != nil {
+		return row, err
+	}
+	return findTask(t, tables.ScopeOf(ctx), id) // its status may have changed before the lock was held
 }
 
 func putHook(t *sqldb.Tx, task int64, h mapping.Hook) (mapping.Hook, error) {
@@ -128,13 +140,13 @@ func (s *Tasks) DeleteHook(ctx context.Context, taskID, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := t.Put(`DELETE FROM hooks WHERE task = $1 AND hook_id = $2`, task, id); err != nil {
+		if err := t.Put(`DELETE FROM hooks WHERE task = $1 AND hook_id = $2`, task.key, id); err != nil {
 			return err
 		}
 		if err := t.Put(`DELETE FROM outbox WHERE task_id = $1 AND hook = $2 AND tenant = $3 AND done_us = 0 AND hook <> ''`, taskID, id, tables.TenantOf(ctx)); err != nil {
 			return err
 		}
-		_, err = countTaskHooks(t, task)
+		_, err = countTaskHooks(t, task.key)
 		return err
 	})
 }
@@ -169,20 +181,24 @@ func (b *base) fireHooks(t *sqldb.Tx, c statusChange, task int64, taskID, thread
 		return err
 	}
 	for _, h := range list {
-		if !slices.Contains(h.Fires, c.status) {
-			continue
-		}
 		h.ThreadName = threadName
-		w := c.write(h, c.status)
-		if w == nil {
-			continue
-		}
-		w.URL, w.hook, w.task, w.status = h.URL, h.ID, taskID, c.status
-		if err := b.addWebhook(t, c.at, c.runID, w); err != nil {
+		if err := b.fireHook(t, c, h, taskID); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (b *base) fireHook(t *sqldb.Tx, c statusChange, h mapping.Hook, taskID string) error {
+	if !slices.Contains(h.Fires, c.status) {
+		return nil
+	}
+	w := c.write(h, c.status)
+	if w == nil {
+		return nil
+	}
+	w.URL, w.hook, w.task, w.status = h.URL, h.ID, taskID, c.status
+	return b.addWebhook(t, c.at, c.runID, w)
 }
 
 // restoreTaskStatus sets a task's status to that of its newest remaining run, after a newer one was deleted.

@@ -158,11 +158,11 @@ func TestHooksOfATask(t *testing.T) {
 		b := open(t, store.Options{})
 		c := b.create(hookedRun(b.thread().ID))
 		task := c.Run.TaskID
-		_, err := b.Tasks.PutHook(b.ctx, task, hookAt("b", "http://h/1", mapping.TaskDone))
+		_, err := b.Tasks.PutHook(b.ctx, task, hookAt("b", "http://h/1", mapping.TaskDone), writeEnded)
 		b.ok(err)
-		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("a", "http://h/2", mapping.TaskDone))
+		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("a", "http://h/2", mapping.TaskDone), writeEnded)
 		b.ok(err)
-		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("b", "http://h/3", mapping.TaskFailed, mapping.TaskDone))
+		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("b", "http://h/3", mapping.TaskFailed, mapping.TaskDone), writeEnded)
 		b.ok(err)
 		list, err := b.Tasks.Hooks(b.ctx, task)
 		b.ok(err)
@@ -186,10 +186,10 @@ func TestHooksOfATask(t *testing.T) {
 			t.Errorf("hooks after a deletion (-want +got):\n%s", diff)
 		}
 		for i := range store.MaxHooks - 1 {
-			_, err := b.Tasks.PutHook(b.ctx, task, hookAt(fmt.Sprint("more", i), "http://h/1", mapping.TaskDone))
+			_, err := b.Tasks.PutHook(b.ctx, task, hookAt(fmt.Sprint("more", i), "http://h/1", mapping.TaskDone), writeEnded)
 			b.ok(err)
 		}
-		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("one too many", "http://h/1", mapping.TaskDone))
+		_, err = b.Tasks.PutHook(b.ctx, task, hookAt("one too many", "http://h/1", mapping.TaskDone), writeEnded)
 		wantClass(t, err, mapping.Limited, "too_many_hooks")
 		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		_, err = b.Tasks.Hooks(b.ctx, task)
@@ -294,6 +294,33 @@ func TestTaskStatus(t *testing.T) {
 			b.outcome(more, asks)
 			b.ok(b.Runs.Delete(b.ctx, more.Run.ThreadID, more.Run.ID))
 			want(first.Run.TaskID, status, clock.at)
+		}
+	})
+}
+
+// writeEnded writes a notification of a run that has ended.
+func writeEnded(*mapping.Run) store.WriteHook {
+	return func(h mapping.Hook, s mapping.TaskStatus) *store.Webhook {
+		return &store.Webhook{Header: map[string]string{"Token": h.Token}, Body: []byte(h.ID + " " + string(s))}
+	}
+}
+
+// TestHookOfAnEndedTask checks that a hook which is added after the end of its task is notified of the end.
+func TestHookOfAnEndedTask(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t, store.Options{})
+		c := b.create(hookedRun(b.thread().ID))
+		put := func(id string, fires ...mapping.TaskStatus) {
+			_, err := b.Tasks.PutHook(b.ctx, c.Run.TaskID, hookAt(id, "http://h/1", fires...), writeEnded)
+			b.ok(err)
+		}
+		put("early", mapping.TaskAsking)
+		b.outcome(c, mapping.Outcome{Status: mapping.RunSuccess})
+		put("late", mapping.TaskStatuses()...)
+		put("of failures", mapping.TaskFailed)
+		if diff := cmp.Diff([]string{"late done"}, b.delivered()); diff != "" {
+			t.Errorf("deliveries (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -219,6 +219,30 @@ func TestALostResponseIsLookedUp(t *testing.T) {
 	}
 }
 
+// silent is an agent that cuts its stream and then answers no question about the task.
+type silent struct{ *adaptertest.A2AAgent }
+
+func (s silent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body, []byte(`"GetTask"`)) || bytes.Contains(body, []byte(`"SubscribeToTask"`)) || bytes.Contains(body, []byte(`"tasks/`)) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32601,"message":"no such method"}}`))
+		return
+	}
+	s.A2AAgent.ServeHTTP(w, r)
+}
+
+// An agent that has begun a task and does not show what became of it may have finished it.
+func TestATaskThatCannotBeReadHasAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	a := &adaptertest.A2AAgent{CutAfter: 2}
+	tr := adaptertest.Collect(t.Context(), dial(t, silent{a}), saying("say"), 0)
+	if tr.Code() != mapping.CodeOutcomeUnknown || !strings.Contains(tr.Err.Error(), "no such method") || a.Work() != 1 {
+		t.Errorf("error %v, %d messages", tr.Err, a.Work())
+	}
+}
+
 func TestATaskCanceledByItsAgentIsCancelled(t *testing.T) {
 	t.Parallel()
 	tr := adaptertest.Collect(t.Context(), dial(t, &adaptertest.A2AAgent{}), saying("cancel"), 0)

@@ -111,6 +111,16 @@ func (r *run) unreadable(err error) *mapping.Error {
 	return e
 }
 
+// unclear returns the error of a task that the agent does not show, although it has received the message.
+func (r *run) unclear(err error) *mapping.Error {
+	e := *r.failure(err)
+	if e.Class == mapping.Upstream && e.Code != mapping.CodeUpstreamLost && e.Code != mapping.CodeOutcomeUnknown {
+		e.Code = mapping.CodeOutcomeUnknown
+		e.Message += fmt.Sprintf(" What became of task %q is unknown. Check what it has done, then start a new run.", r.to.Excerpt(r.task, 80))
+	}
+	return &e
+}
+
 // stopped returns the reason why the run's context ended.
 func (r *run) stopped() error {
 	cause := context.Cause(r.ctx)

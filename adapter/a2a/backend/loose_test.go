@@ -103,9 +103,18 @@ func TestLooseStreams(t *testing.T) {
 		"several terminal events":          func(events []event) []event { return append(events, status("FAILED", nil), status("COMPLETED", nil)) },
 		"events after the end":             func(events []event) []event { return append(events, status("WORKING", nil), events[2]) },
 		"no closing state":                 func(events []event) []event { return events[:len(events)-1] }, // a2a-rs#186
-		"times with an offset":             each(func(ev event) { within(ev, "statusUpdate", "status")["timestamp"] = "2026-11-28T10:30:00+00:00" }),
-		"flat events of 0.3 with final":    flatEvents, // LangGraph's /a2a
-		"snake_case":                       snakeCase,  // A2A#2087
+		"events of another task": func(events []event) []event { // a shared queue
+			others := status("COMPLETED", nil)
+			within(others, "statusUpdate")["taskId"] = "task-2"
+			return slices.Insert(events, 2, others, event{"message": event{"messageId": "m", "taskId": "task-2", "role": "ROLE_AGENT", "parts": []any{event{"text": "of another"}}}})
+		},
+		"the id of the task comes late": func(events []event) []event {
+			delete(within(events[1], "statusUpdate"), "taskId")
+			return slices.Concat(events[1:2], events[2:len(events)-1])
+		},
+		"times with an offset":          each(func(ev event) { within(ev, "statusUpdate", "status")["timestamp"] = "2026-11-28T10:30:00+00:00" }),
+		"flat events of 0.3 with final": flatEvents, // LangGraph's /a2a
+		"snake_case":                    snakeCase,  // A2A#2087
 		"unknown members, and unknown events": func(events []event) []event {
 			return append([]event{{"progressUpdate": event{"percent": 5}}}, each(func(ev event) { ev["generation"] = 7; within(ev, "task")["timeline"] = []any{} })(events)...)
 		},

@@ -245,6 +245,8 @@ func (r *run) answer(v wire.Version, result json.RawMessage) error {
 // handle notes an event and yields the steps that it completes.
 func (r *run) handle(ev wire.StreamResponse) error {
 	switch {
+	case r.isForeign(&ev):
+		return nil
 	case ev.Task != nil:
 		if err := r.link(ev.Task.ID, ev.Task.ContextID); err != nil {
 			return err
@@ -277,9 +279,26 @@ func (r *run) handle(ev wire.StreamResponse) error {
 	return r.output.deliver()
 }
 
-// link yields the agent's ids once they are known.
+// isForeign reports whether an event belongs to another task. Ids are required, but some agents omit them.
+func (r *run) isForeign(ev *wire.StreamResponse) bool {
+	id := ""
+	switch {
+	case ev.Task != nil:
+		id = ev.Task.ID
+	case ev.Message != nil:
+		id = ev.Message.TaskID
+	case ev.StatusUpdate != nil:
+		id = ev.StatusUpdate.TaskID
+	case ev.ArtifactUpdate != nil:
+		id = ev.ArtifactUpdate.TaskID
+	}
+	return r.linked && r.task != "" && id != "" && id != r.task
+}
+
+// link yields the agent's ids once they are known. An event without the id of its task only shows that the message
+// arrived.
 func (r *run) link(task, context string) error {
-	if r.linked {
+	if r.linked && (r.task != "" || task == "") {
 		return nil
 	}
 	r.task, r.context = cmp.Or(task, r.task), cmp.Or(context, r.context)
@@ -329,7 +348,7 @@ func (r *run) follow() error {
 		case r.ctx.Err() != nil:
 			return r.stopped()
 		case !away(err):
-			return err
+			return r.unclear(err)
 		case time.Since(heard) > r.stepTimeout():
 			return r.unreadable(err)
 		}
@@ -364,7 +383,12 @@ func (r *run) poll() error {
 	if err := r.reader.Read(r.version(), result, &task); err != nil {
 		return err
 	}
-	return r.handle(wire.StreamResponse{Task: &task})
+	ev := wire.StreamResponse{Task: &task}
+	if r.isForeign(&ev) {
+		return r.fail(mapping.CodeOutcomeUnknown, "was asked about task %q and answered with task %q. Check what it has done, then start a new run.",
+			r.to.Excerpt(r.task, 80), r.to.Excerpt(task.ID, 80))
+	}
+	return r.handle(ev)
 }
 
 // hasMessage reports whether a task has the message of this run. If its history does not show that, the question
@@ -373,8 +397,12 @@ func (r *run) hasMessage(task wire.Task) bool {
 	return r.isSent(&task) || !r.output.isLogged(questionID(&task.Status))
 }
 
-// mostSearched is how many of the agent's newest tasks are searched for a message.
-const mostSearched = 100
+// mostSearched is how many of the agent's newest tasks are searched for a message, and mostHistory how many of the newest
+// messages of each. Agents may return none unless the request says how many.
+const (
+	mostSearched = 100
+	mostHistory  = 50
+)
 
 // findSent searches the task of a message whose response was lost, or that an earlier process may have sent. The
 // message is not sent again. broke is the error of the call, or nil.
@@ -382,8 +410,8 @@ func (r *run) findSent(broke error) error {
 	if r.assigned.Resume {
 		return r.findAnswered(broke)
 	}
-	size := mostSearched
-	result, err := r.call(r.ctx, wire.MethodListTasks, &wire.ListTasksRequest{ContextID: r.context, PageSize: &size})
+	size, history := mostSearched, mostHistory
+	result, err := r.call(r.ctx, wire.MethodListTasks, &wire.ListTasksRequest{ContextID: r.context, PageSize: &size, HistoryLength: &history})
 	if err != nil {
 		return r.unknown(broke, err)
 	}

@@ -93,7 +93,7 @@ func (s *tokenStream) write(g growing, begin, passing bool) error {
 		case m == nil && !begin:
 			return nil
 		case m == nil:
-			m = s.message(id)
+			s.message(id)
 		case len(m.text) > len(g.text) && strings.HasPrefix(m.text, g.text): // an outdated snapshot
 			return nil
 		case m.text == g.text: // repeated

@@ -44,7 +44,11 @@ func (s *server) serveCard(w http.ResponseWriter, r *http.Request, name string) 
 	}
 	h := w.Header()
 	h.Set("ETag", tag)
-	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(cardAge))
+	scope := "public"
+	if !s.cfg.PublicCard {
+		scope = "private" // it may need a key
+	}
+	h.Set("Cache-Control", scope+", max-age="+strconv.Itoa(cardAge))
 	// The URLs in it are those of the request.
 	h.Set("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto, X-Forwarded-Prefix")
 	if matchesTag(r.Header.Get("If-None-Match"), tag) {

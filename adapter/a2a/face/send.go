@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
@@ -39,8 +41,9 @@ type sent struct {
 	fresh bool
 }
 
-// send reads a message and starts the run for it, or finds the one that it has already started.
-func (s *server) send(c *call, modes []string) (*sent, error) {
+// send reads a message and starts the run for it, or finds the one that it has already started. A client that resumes a
+// stream has sent the message before, so nothing is started for it.
+func (s *server) send(c *call, modes []string, resumes bool) (*sent, error) {
 	var m sent
 	if err := c.params(&m.request, &m.request.Tenant); err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	started, err := s.start(c, &m, n)
+	started, err := s.start(c, &m, n, resumes)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +63,11 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		c.w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(started.Losses))
 	}
 	m.run = started.Run
+	if started.Repeated {
+		if err := s.addHooks(c, n.Hooks, m.run.TaskID); err != nil {
+			return nil, err
+		}
+	}
 	mapping.AddAuditObject(c.r.Context(), "task", m.run.TaskID)
 	if m.task.ID == "" {
 		m.task = mapping.Task{
@@ -69,6 +77,27 @@ func (s *server) send(c *call, modes []string) (*sent, error) {
 		m.fresh = m.run.ID == m.run.TaskID
 	}
 	return &m, nil
+}
+
+// addHooks adds the hooks of a repeated message to its task, unless they are there already.
+func (s *server) addHooks(c *call, hooks []mapping.Hook, task string) error {
+	if len(hooks) == 0 {
+		return nil
+	}
+	there, err := s.svc.ListHooks(c.r.Context(), c.ref(task))
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		known := func(k mapping.Hook) bool { return k.URL == h.URL && (h.ID == "" || k.ID == h.ID) }
+		if slices.ContainsFunc(there, known) {
+			continue
+		}
+		if _, err := s.svc.CreateHook(c.r.Context(), c.ref(task), h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses a message that is wrong whatever its task.
@@ -134,6 +163,9 @@ func keyOf(c *call, m *wire.Message) string {
 
 // findContext sets the thread of a context: the one with this id, otherwise the one to which the client gave this name.
 func (s *server) findContext(ctx context.Context, n *adapter.RunRequest, id string) error {
+	if !mapping.IsText(id) || utf8.RuneCountInString(id) > maxContext || strings.ContainsFunc(id, unicode.IsControl) {
+		return invalidParams("message.contextId", "must be a text of 1 to %d printable characters", maxContext)
+	}
 	if mapping.IsUUID(id) {
 		found, err := s.svc.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{strings.ToLower(id)}}, NoValues: true})
 		if err != nil {
@@ -147,6 +179,8 @@ func (s *server) findContext(ctx context.Context, n *adapter.RunRequest, id stri
 	n.ThreadName = id
 	return nil
 }
+
+const maxContext = 255 // as long as the name of a thread may be
 
 // addInput makes a message the input of a run.
 func addInput(n *adapter.RunRequest, m *wire.Message) {
@@ -242,8 +276,8 @@ func (s *server) checkQuestion(ctx context.Context, t *mapping.Task, name, id st
 }
 
 // start starts the run, unless the message is a repeated one.
-func (s *server) start(c *call, m *sent, n *adapter.RunRequest) (*adapter.Started, error) {
-	if n.TaskID == "" {
+func (s *server) start(c *call, m *sent, n *adapter.RunRequest, resumes bool) (*adapter.Started, error) {
+	if n.TaskID == "" && !resumes {
 		return s.svc.StartRun(c.r.Context(), new(*n))
 	}
 	// Before the status of the task is checked: the answer may have ended it.
@@ -252,6 +286,8 @@ func (s *server) start(c *call, m *sent, n *adapter.RunRequest) (*adapter.Starte
 		return earlier, err
 	}
 	switch t := &m.task; {
+	case resumes:
+		return nil, badPosition()
 	case t.Status.Ended():
 		return nil, unsupported(t, "The task has ended. Send a message with its contextId alone.")
 	case t.Status != mapping.TaskAsking:
@@ -262,7 +298,7 @@ func (s *server) start(c *call, m *sent, n *adapter.RunRequest) (*adapter.Starte
 
 // sendMessage serves the operation SendMessage.
 func (s *server) sendMessage(c *call) error {
-	m, err := s.send(c, sendModes)
+	m, err := s.send(c, sendModes, false)
 	if err != nil {
 		return err
 	}

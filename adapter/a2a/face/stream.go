@@ -33,7 +33,7 @@ func (s *server) streamMessage(c *call) error {
 		return err
 	}
 	defer done()
-	m, err := s.send(c, streamModes)
+	m, err := s.send(c, streamModes, resumes && after.seq > 0)
 	if err != nil {
 		return err
 	}

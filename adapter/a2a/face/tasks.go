@@ -339,7 +339,7 @@ func (s *server) cancelTask(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	if t.Status != mapping.TaskCancelled { // repeating a cancellation is not an error (S 3.3.1)
+	if t.Status.Ended() && t.Status != mapping.TaskCancelled { // repeating a cancellation is not an error (S 3.3.1)
 		return nil, &wire.Error{
 			Code: wire.CodeTaskNotCancelable, Message: "The task has already ended.", Metadata: map[string]string{"taskId": t.ID, "state": string(states[t.Status])},
 		}

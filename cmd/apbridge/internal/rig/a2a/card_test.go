@@ -67,6 +67,17 @@ func TestCardsAndKeys(t *testing.T) {
 	b.Do("POST", "/a2a/"+made+"/message:send", message("m", "hi", ""), "X-Api-Key", key).Want(t, 200, "TASK_STATE_COMPLETED")
 }
 
+// TestProtectedCardsArePrivate checks that shared caches do not keep a card that needs a key (RFC 9111, section 3.5).
+func TestProtectedCardsArePrivate(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{"true": "public, max-age=300", "false": "private, max-age=300"} {
+		b := served(t, "a2a: {public_card: "+setting+"}")
+		if got := b.Get("/a2a/chat/.well-known/agent-card.json").OK().Header.Get("Cache-Control"); got != want {
+			t.Errorf("with public_card %s: %q, want %q", setting, got, want)
+		}
+	}
+}
+
 // TestSettingsOfA2A checks the keys of section a2a of the configuration.
 func TestSettingsOfA2A(t *testing.T) {
 	t.Parallel()

@@ -138,6 +138,25 @@ func TestPushNotificationsOfOldClients(t *testing.T) {
 	b.Post("/a2a/chat", request("GetTask", `{"id":"`+task+`"}`)).Want(t, 200, "COMPLETED")
 }
 
+// TestPushOfARepeatedMessage checks that a configuration which only the repetition of a message has is added to its task,
+// once, and that a configuration that comes after the end of a task is notified of it.
+func TestPushOfARepeatedMessage(t *testing.T) {
+	t.Parallel()
+	c, r := client{served(t, ""), "chat"}, receives(t)
+	task := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "COMPLETED").Text("result.task.id")
+	repeated := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"taskPushNotificationConfig":{"url":"` + r.URL + `/hook"}}}`
+	for range 2 {
+		c.call("SendMessage", repeated).Want(t, 200, task)
+		if list := c.call("ListTaskPushNotificationConfigs", `{"taskId":"`+task+`"}`).List("result.configs"); len(list) != 1 {
+			t.Errorf("the task has the configurations %v", list)
+		}
+	}
+	_, v := r.next(t)
+	if rig.Dig(v, "task.id") != task || rig.Dig(v, "task.status.state") != "TASK_STATE_COMPLETED" {
+		t.Errorf("pushed %v", v)
+	}
+}
+
 // TestPushURLsInsideAreRefused checks that pushes go nowhere inside of the bridge's network, and that nothing is begun.
 func TestPushURLsInsideAreRefused(t *testing.T) {
 	t.Parallel()

@@ -125,6 +125,17 @@ func TestPositionsThatAreNone(t *testing.T) {
 	}
 }
 
+// TestRefusedStreamsBeginNothing checks that a message with a Last-Event-ID, which can only be a repeated one, starts
+// nothing if it is new.
+func TestRefusedStreamsBeginNothing(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "steps"}
+	c.fails(-32602, "SendStreamingMessage", message("m", "hi", ""), "Last-Event-ID", "2.0")
+	if n := c.call("ListTasks", `{}`).At("result.totalSize"); n != 0.0 {
+		t.Errorf("there are %v tasks", n)
+	}
+}
+
 // TestCancel checks that a running task is canceled for everybody, that a question is dropped, and that a repeated
 // cancellation is no error (a2a-js#545).
 func TestCancel(t *testing.T) {
