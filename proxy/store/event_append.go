@@ -204,11 +204,13 @@ func (s *Events) endOrPark(t *sqldb.Tx, at runKey, runID string, e End, last int
 	if err != nil {
 		return err
 	}
-	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.Run, string(e.Outcome.Status), t.Sealed(fault, colRunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+	totals, err := totalColumns(t, at, e.Totals)
+	if err != nil {
 		return err
 	}
-	if err := putTotals(t, at, e.Totals); err != nil {
+	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6,
+ steps = coalesce($7, steps), input_tokens = coalesce($8, input_tokens), output_tokens = coalesce($9, output_tokens), cost_micros = coalesce($10, cost_micros) WHERE id = $1`,
+		at.Run, string(e.Outcome.Status), t.Sealed(fault, colRunFault, runID), last, t.Now, e.Outcome.Reason, totals[0], totals[1], totals[2], totals[3]); err != nil {
 		return err
 	}
 	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {
