@@ -72,6 +72,12 @@ func (v runView) Title() string {
 
 const maxTitle = 120 // runes
 
+// SaysWhy reports whether the rest of the page explains the status: success needs no reason, and an error and a question
+// have their own sections.
+func (v runView) SaysWhy() bool {
+	return v.Status == mapping.RunSuccess || v.Fault != nil || len(v.Questions) > 0
+}
+
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
 

@@ -192,7 +192,7 @@ func (st *story) MostTokens() (most int64) {
 
 // waterfall returns all bars in the order in which they begin.
 func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar, more int) {
-	if !r.run.StartedAt.IsZero() || r.run.Status.Active() {
+	if t.Waiting >= 0.001 || r.run.StartedAt.IsZero() && r.run.Status.Active() {
 		list = append(list, bar{Kind: barWaiting, Name: "waiting", End: t.Waiting})
 	}
 	list = append(list, r.bars...)
@@ -341,6 +341,12 @@ func (r *storyReader) summary(v *runView) string {
 			steps = ", " + strings.TrimPrefix(steps, " after ") + " so far"
 		}
 		return "Working for " + spanOf(t.Total-t.Waiting) + steps + "."
+	}
+	if r.whole && r.steps == 0 {
+		steps = ""
+		if v.Status != mapping.RunSuccess && len(v.Questions) == 0 {
+			steps = " before its first step"
+		}
 	}
 	outcome := outcomeOf(v, r.run)
 	said := strings.ToUpper(outcome[:1]) + outcome[1:] + steps + " in " + spanOf(t.Total)

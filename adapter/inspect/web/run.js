@@ -56,7 +56,7 @@ function follow() {
     status.textContent = page.status + (page.parked ? ", parked" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
-    why.hidden = page.status === "success";
+    why.hidden = page.status === "success" || Boolean(page.error || page.questions?.length);
     if (page.story) tellStory(page.story, run);
     if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
   };

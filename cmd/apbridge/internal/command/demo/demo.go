@@ -74,6 +74,7 @@ func demoConfig(listen, database, legacy, graph string) (*config.Config, error) 
 		set(database, "database"),
 		set("1s", "shutdown_grace"),
 		set("legacy", "default_agent"),
+		set("all", "inspector", "capture"),
 		set(legacy, "agents", "legacy", "url"),
 		set(graph, "agents", "graph", "url"),
 	}})
