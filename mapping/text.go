@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -10,6 +11,14 @@ import (
 // ("Character Types", "Character Set Support"). JSON and the bytes of files are not names and are stored verbatim.
 func IsText(s string) bool {
 	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
+}
+
+// MaxThreadName is the maximum length of a client's name for a thread, in characters.
+const MaxThreadName = 255
+
+// IsThreadName reports whether s can be a client's name for a thread: a printable name of 1 to MaxThreadName characters.
+func IsThreadName(s string) bool {
+	return s != "" && IsText(s) && utf8.RuneCountInString(s) <= MaxThreadName && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // ToText returns s with U+FFFD in place of invalid parts, for texts that are only displayed.

@@ -80,7 +80,7 @@ func (s *server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	for i, name := range []string{"a", "b"} {
 		id := strings.TrimSpace(r.URL.Query().Get(name))
 		if id == "" {
-			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is no run %s to compare. Write the ids of two runs as a and b.", name)
+			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The parameter %s is missing. It is the id of one of the two runs to compare.", name)
 		}
 		run, err := s.readCompared(r.Context(), id)
 		if isNotFound(err) {

@@ -113,7 +113,7 @@ func stepOf(st adapter.ThreadState) int {
 	return n
 }
 
-// stepName names the step of a checkpoint. LangGraph counts from the input, which has -1.
+// stepName names the step of a checkpoint. LangGraph numbers the input -1.
 func stepName(step int, parent string) string {
 	switch {
 	case step >= 0:

@@ -10,7 +10,7 @@ import (
 const (
 	// maxLanes is the maximum number of lanes of the drawing. Further lines share the last lane.
 	maxLanes = 9
-	// maxOpenLines bounds the lines that continue on the next page, because they are in its address.
+	// maxOpenLines bounds the lines that continue on the next page, because its URL lists them.
 	maxOpenLines = 40
 )
 

@@ -205,7 +205,7 @@ func pairCalls(a, b []toolCall, work *int) (list []callPair) {
 	return list
 }
 
-// callNote returns what is special about a tool call; "" if nothing is.
+// callNote says how a tool call differs between two runs. It returns "" if it does not.
 func callNote(kind matchKind) string {
 	switch kind {
 	case inBoth:

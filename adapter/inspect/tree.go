@@ -46,7 +46,7 @@ type treePlace struct {
 	selected []string // checkpoints that are selected for a comparison
 }
 
-// readPlace reads the parameters that the form of the tree sends.
+// readPlace reads the parameters of the form around the tree.
 func readPlace(q url.Values) treePlace {
 	place := strings.Split(q.Get("older"), ",")
 	return treePlace{place[0], place[1:], q["at"][:min(len(q["at"]), maxSelected)]}

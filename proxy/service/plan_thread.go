@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -48,14 +45,12 @@ func (p *runPlan) findNamedThread(ctx context.Context) (err error) {
 	if p.req.ThreadID != "" {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A thread is named by its id or by a name of the client's, not by both.")
 	}
-	if !mapping.IsText(name) || utf8.RuneCountInString(name) > maxThreadName || strings.ContainsFunc(name, unicode.IsControl) {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The name of a thread must be a string of 1 to %d printable characters.", maxThreadName)
+	if !mapping.IsThreadName(name) {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The name of a thread must be a string of 1 to %d printable characters.", mapping.MaxThreadName)
 	}
 	p.out.Run.ThreadID, err = p.s.store.Threads.Named(ctx, p.out.Run.Agent, name)
 	return err
 }
-
-const maxThreadName = 255
 
 // unlessEnded is how long the thread of a stateless run is kept if the run is removed before it ends. The end of a run
 // sets another time.

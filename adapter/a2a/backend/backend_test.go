@@ -219,7 +219,7 @@ func TestALostResponseIsLookedUp(t *testing.T) {
 	}
 }
 
-// silent is an agent that cuts its stream and then answers no question about the task.
+// silent is an agent that breaks off its stream and then refuses every request for the task.
 type silent struct{ *adaptertest.A2AAgent }
 
 func (s silent) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,7 @@ func TestGrowingTextIsNotCopiedWithEachPiece(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowingText shows the comparisons, too, which allocate nothing.
+// BenchmarkGrowingText also measures comparisons, which the test cannot see, because they allocate nothing.
 func BenchmarkGrowingText(b *testing.B) {
 	for b.Loop() {
 		grow(b)

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
@@ -163,8 +161,8 @@ func keyOf(c *call, m *wire.Message) string {
 
 // findContext sets the thread of a context: the one with this id, otherwise the one to which the client gave this name.
 func (s *server) findContext(ctx context.Context, n *adapter.RunRequest, id string) error {
-	if !mapping.IsText(id) || utf8.RuneCountInString(id) > maxContext || strings.ContainsFunc(id, unicode.IsControl) {
-		return invalidParams("message.contextId", "must be a text of 1 to %d printable characters", maxContext)
+	if !mapping.IsThreadName(id) {
+		return invalidParams("message.contextId", "must be a text of 1 to %d printable characters", mapping.MaxThreadName)
 	}
 	if mapping.IsUUID(id) {
 		found, err := s.svc.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{strings.ToLower(id)}}, NoValues: true})
@@ -179,8 +177,6 @@ func (s *server) findContext(ctx context.Context, n *adapter.RunRequest, id stri
 	n.ThreadName = id
 	return nil
 }
-
-const maxContext = 255 // as long as the name of a thread may be
 
 // addInput makes a message the input of a run.
 func addInput(n *adapter.RunRequest, m *wire.Message) {

@@ -77,7 +77,7 @@ auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {i
 	b.Do("GET", compare(ids[0], ids[1]), "", other...).Want(t, 404, "Run a was not found")
 	b.Do("GET", compare("nothing", ids[1]), "", other...).Want(t, 404, `Run a was not found. There is no run \"nothing\".`)
 	b.Do("GET", compare(ids[0], "%3Cb%3E"), "", append(mine, asBrowser...)...).Want(t, 404, "Run b was not found. There is no run &#34;&lt;b&gt;&#34;.")
-	b.Do("GET", "/inspect/compare?a="+ids[0], "", mine...).Want(t, 422, "There is no run b to compare")
+	b.Do("GET", "/inspect/compare?a="+ids[0], "", mine...).Want(t, 422, "The parameter b is missing")
 	if v := b.Do("GET", "/inspect/runs/"+ids[0], "", mine...).OK(); v.At("compare_with") != nil {
 		t.Errorf("a run of another tenant is offered: %s", v)
 	}
