@@ -67,7 +67,7 @@ async function storing({ langgraph }) {
 async function a2aAgents() {
   const module = join(here, "a2ago"), built = join(here, "tmp", "a2ago");
   if ((await run("go", ["build", "-o", built, "."], {}, module)) !== 0) throw new Error("the A2A agent in Go cannot be built");
-  const variants = { "": "jsonrpc", rest: "rest", old: "0.3" };
+  const variants = { "": "jsonrpc", rest: "rest", old: "0.3", oldrest: "0.3rest" };
   const started = Object.entries(variants).flatMap(([name, variant]) => [
     [`a2ajs${name}`, peer(`a2ajs${name}`, join(here, "a2ajs/agent.mjs"), "0", variant)],
     [`a2ago${name}`, program(`a2ago${name}`, "listening on ", built, [variant])],

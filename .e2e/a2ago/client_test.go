@@ -25,6 +25,7 @@ var variants = []variant{
 	{"JSON-RPC", a2a.TransportProtocolJSONRPC, a2a.Version},
 	{"REST", a2a.TransportProtocolHTTPJSON, a2a.Version},
 	{"JSON-RPC 0.3", a2a.TransportProtocolJSONRPC, a2av0.Version},
+	{"REST 0.3", a2a.TransportProtocolHTTPJSON, a2av0.Version},
 }
 
 // each runs a test once for each interface of the bridge's agent of this name, with a client for it.
@@ -50,7 +51,7 @@ func each(t *testing.T, agent string, test func(*testing.T, variant, *a2aclient.
 			if len(endpoints) != 1 {
 				t.Fatalf("the card has %d interfaces for %s", len(endpoints), v.name)
 			}
-			options := []a2aclient.FactoryOption{a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{})}
+			options := []a2aclient.FactoryOption{a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{}), a2av0.WithRESTTransport(a2av0.RESTTransportConfig{})}
 			client, err := a2aclient.NewFromEndpoints(t.Context(), endpoints, options...)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,6 @@
 // Command a2ago is an A2A agent built with the official Go SDK, as a peer of the end-to-end tests:
 //
-//	a2ago jsonrpc|rest|0.3
+//	a2ago jsonrpc|rest|0.3|0.3rest
 //
 // It listens on a free loopback port and prints "listening on URL". The first word of a message selects what the agent
 // does; see the table actions.
@@ -24,7 +24,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: a2ago jsonrpc|rest|0.3")
+		log.Fatal("usage: a2ago jsonrpc|rest|0.3|0.3rest")
 	}
 	if err := serve(os.Args[1]); err != nil {
 		log.Fatal(err)
@@ -49,6 +49,9 @@ func serve(kind string) error {
 	case "0.3":
 		endpoint.ProtocolVersion = a2av0.Version
 		mux.Handle("/", a2av0.NewJSONRPCHandler(handler))
+	case "0.3rest":
+		endpoint.ProtocolBinding, endpoint.ProtocolVersion = a2a.TransportProtocolHTTPJSON, a2av0.Version
+		mux.Handle("/", a2av0.NewRESTHandler(handler))
 	default:
 		return fmt.Errorf("unknown kind %q", kind)
 	}
@@ -61,7 +64,7 @@ func serve(kind string) error {
 		Skills:              []a2a.AgentSkill{{ID: "test", Name: "test", Description: "Does what a test needs.", Tags: []string{"test"}}},
 	}
 	cards := a2asrv.NewStaticAgentCardHandler(card)
-	if kind == "0.3" {
+	if endpoint.ProtocolVersion == a2av0.Version {
 		cards = a2asrv.NewAgentCardHandler(a2av0.NewStaticAgentCardProducer(card))
 	}
 	mux.Handle(a2asrv.WellKnownAgentCardPath, cards)

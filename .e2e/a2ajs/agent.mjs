@@ -1,8 +1,8 @@
-// An A2A agent on the official JavaScript SDK: version 1.0 over JSON-RPC at / and HTTP+JSON at /rest, and 0.3 over JSON-RPC.
+// An A2A agent on the official JavaScript SDK: JSON-RPC at / and HTTP+JSON at /rest, in version 1.0 or 0.3.
 //
 //   node agent.mjs [PORT [VARIANT]]
 //
-// VARIANT is jsonrpc (the default), rest, or 0.3: the interface that the card announces. The first word of a message selects
+// VARIANT is jsonrpc (the default), rest, 0.3 or 0.3rest: the interface that the card announces. The first word of a message selects
 // what the agent does, as in a2ago/main.go.
 import { setTimeout as pause } from "node:timers/promises";
 import express from "express";
@@ -67,6 +67,7 @@ const server = app.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () => {
     jsonrpc: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
     rest: [{ url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }],
     "0.3": [{ url, protocolBinding: "JSONRPC", protocolVersion: "0.3" }],
+    "0.3rest": [{ url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" }],
   };
   const card = AgentCard.fromJSON({
     name: "a2ajs", description: "An agent for tests.", version: "1.0.0", supportedInterfaces: interfaces[variant],
@@ -74,7 +75,7 @@ const server = app.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () => {
     skills: [{ id: "test", name: "test", description: "Does what a test needs.", tags: ["test"] }],
   });
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor());
-  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication, legacyCompat: { enabled: variant === "0.3" } };
+  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication, legacyCompat: { enabled: variant.startsWith("0.3") } };
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, legacyCompat: options.legacyCompat }));
   app.use("/rest", restHandler(options));
   app.use("/", jsonRpcHandler(options));

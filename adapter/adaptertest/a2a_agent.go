@@ -71,7 +71,11 @@ func (a *A2AAgent) Work() int {
 	return a.work
 }
 
-func (a *A2AAgent) old() bool { return a.Version == "0.3" }
+// old reports whether documents have the form of 0.3 over JSON-RPC.
+func (a *A2AAgent) old() bool { return a.Version == "0.3" && !a.HTTP }
+
+// oldProto reports whether documents have the form of 0.3 over HTTP+JSON.
+func (a *A2AAgent) oldProto() bool { return a.Version == "0.3" && a.HTTP }
 
 func (a *A2AAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.LangGraph && !a.atLangGraph(w, r) {
@@ -121,24 +125,35 @@ func (a *A2AAgent) card(w http.ResponseWriter, r *http.Request) {
 		"name": "test", "description": "an agent for tests", "version": "7", "capabilities": map[string]any{"streaming": !a.NoStream},
 		"defaultInputModes": []string{"text/plain"}, "defaultOutputModes": []string{"text/plain"}, "skills": []any{},
 	}
+	binding := "JSONRPC"
+	if a.HTTP {
+		binding = "HTTP+JSON"
+	}
 	if version == "0.3" {
-		card["url"], card["preferredTransport"], card["protocolVersion"] = url, "JSONRPC", "0.3.0"
+		card["url"], card["preferredTransport"], card["protocolVersion"] = url, binding, "0.3.0"
 	} else {
-		binding := "JSONRPC"
-		if a.HTTP {
-			binding = "HTTP+JSON"
-		}
 		card["supportedInterfaces"] = []any{map[string]any{"url": url, "protocolBinding": binding, "protocolVersion": version}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(card)
 }
 
-// rest handles HTTP+JSON of version 1.0.
+// rest handles HTTP+JSON.
 func (a *A2AAgent) rest(w http.ResponseWriter, r *http.Request, body []byte) {
 	params := map[string]any{}
 	_ = json.Unmarshal(body, &params)
 	path := strings.TrimPrefix(r.URL.Path, "/")
+	if a.oldProto() {
+		var ok bool
+		if path, ok = strings.CutPrefix(path, "v1/"); !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if message, ok := params["message"].(map[string]any); ok {
+			message["parts"] = message["content"]
+			delete(message, "content")
+		}
+	}
 	switch {
 	case path == "message:send" || path == "message:stream":
 		a.serve(w, r, strings.TrimPrefix(path, "message:"), params, nil)
@@ -446,6 +461,9 @@ func (a *A2AAgent) answer(w http.ResponseWriter, id json.RawMessage, result any)
 	if !a.HTTP {
 		result = map[string]any{"jsonrpc": "2.0", "id": id, "result": result}
 	}
+	if a.oldProto() {
+		result = protoShape(result)
+	}
 	_ = json.NewEncoder(w).Encode(result)
 }
 
@@ -496,6 +514,9 @@ func (a *A2AAgent) write(w http.ResponseWriter, events []map[string]any, id json
 		if a.LangGraph {
 			data = a.langGraphShape(flat(ev))
 		}
+		if a.oldProto() {
+			data = protoShape(ev)
+		}
 		if !a.HTTP {
 			data = map[string]any{"jsonrpc": "2.0", "id": id, "result": data}
 		}
@@ -503,6 +524,36 @@ func (a *A2AAgent) write(w http.ResponseWriter, events []map[string]any, id json
 		fmt.Fprintf(w, "data: %s\n\n", raw)
 		_ = out.Flush()
 	}
+}
+
+// protoShape returns a document of 1.0 in the form of 0.3's a2a.proto: messages have their parts as "content", files are
+// objects, and canceled has two Ls.
+func protoShape(v any) any {
+	switch x := v.(type) {
+	case []any:
+		list := []any{}
+		for _, each := range x {
+			list = append(list, protoShape(each))
+		}
+		return list
+	case map[string]any:
+		object := map[string]any{}
+		for name, value := range x {
+			object[name] = protoShape(value)
+		}
+		if parts, ok := object["parts"]; ok && object["messageId"] != nil {
+			object["content"] = parts
+			delete(object, "parts")
+		}
+		if raw, ok := object["raw"]; ok {
+			object = map[string]any{"file": map[string]any{"fileWithBytes": raw, "name": object["filename"], "mimeType": object["mediaType"]}}
+		}
+		if object["state"] == "TASK_STATE_CANCELED" {
+			object["state"] = "TASK_STATE_CANCELLED"
+		}
+		return object
+	}
+	return v
 }
 
 // flat returns an event of 1.0 in the form of 0.3.

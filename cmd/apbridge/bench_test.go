@@ -299,8 +299,8 @@ func twoGraphs() http.Handler {
 func TestBenchSaysWhyAnAgentDidNotStart(t *testing.T) {
 	t.Parallel()
 	for child, says := range map[string]string{"idles": ": no program listens at http://127.0.0.1:", "mute": ": a program listens at http://127.0.0.1:"} {
-		code, _, errs := command(t, append(os.Environ(), "BENCH_CHILD="+child), append([]string{"bench", "--start-timeout", "1s"}, childAgent()...)...)
-		if code != 2 || !strings.Contains(errs, "the agent did not answer within 1s"+says) || strings.Contains(errs, "15s") {
+		code, _, errs := command(t, append(os.Environ(), "BENCH_CHILD="+child), append([]string{"bench", "--start-timeout", "3s"}, childAgent()...)...)
+		if code != 2 || !strings.Contains(errs, "the agent did not answer within 3s"+says) || strings.Contains(errs, "15s") {
 			t.Errorf("%s: exit code %d: %s", child, code, errs)
 		}
 	}

@@ -121,7 +121,7 @@ func TestAReplacedArtifactIsAnotherStep(t *testing.T) {
 
 func TestADirectMessageIsTheAnswer(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}} {
+	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}, {Version: "0.3", HTTP: true}} {
 		tr := adaptertest.Collect(t.Context(), dial(t, a), saying("message good day"), 0)
 		if got := texts(tr); tr.Err != nil || !slices.Equal(got, []string{"good day"}) || tr.End() == nil || tr.End().Status != mapping.RunSuccess {
 			t.Errorf("%q, %v, %+v", got, tr.Err, tr.End())
@@ -179,7 +179,7 @@ func TestASecondTaskIsInTheSameContext(t *testing.T) {
 
 func TestFilesGoBothWays(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}} {
+	for _, a := range []*adaptertest.A2AAgent{{}, {NoStream: true}, {Version: "0.3"}, {HTTP: true}, {Version: "0.3", HTTP: true}} {
 		files := adaptertest.NewFiles(map[string]string{"in.txt": "given"})
 		task := adaptertest.NewTask(files)
 		task.Task.Prompt = "file please"
@@ -253,7 +253,7 @@ func TestATaskCanceledByItsAgentIsCancelled(t *testing.T) {
 
 func TestACancellationReachesTheAgent(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*adaptertest.A2AAgent{{}, {Version: "0.3"}, {HTTP: true}} {
+	for _, a := range []*adaptertest.A2AAgent{{}, {Version: "0.3"}, {HTTP: true}, {Version: "0.3", HTTP: true}} {
 		b := dial(t, a)
 		var link mapping.Link
 		task := saying("hang")

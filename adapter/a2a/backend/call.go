@@ -50,15 +50,21 @@ func withVersion[T any](ctx context.Context, b *backend, call func(*endpoint) (T
 		return none, err
 	}
 	got, err := call(e)
-	if unknown := protocolError(err); unknown == nil || e.other == nil || unknown.Code != wire.CodeMethodNotFound && unknown.Code != wire.CodeVersionNotSupported {
+	if !unknownVersion(err) || e.other == nil {
 		return got, err
 	}
 	other, otherErr := call(e.other)
-	if again := protocolError(otherErr); again != nil && (again.Code == wire.CodeMethodNotFound || again.Code == wire.CodeVersionNotSupported) {
+	if unknownVersion(otherErr) {
 		return got, err // the method is unknown in both
 	}
 	b.remember(e.other)
 	return other, otherErr
+}
+
+// unknownVersion reports whether the agent refused a call because it does not know the method or the version.
+func unknownVersion(err error) bool {
+	e := protocolError(err)
+	return e != nil && (e.Code == wire.CodeMethodNotFound || e.Code == wire.CodeVersionNotSupported)
 }
 
 // result returns the result in the body of a successful response.

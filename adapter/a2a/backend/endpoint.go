@@ -56,7 +56,7 @@ func (b *backend) endpoint(ctx context.Context) (*endpoint, error) {
 	switch {
 	case err == nil:
 		if found = b.choose(card); found == nil {
-			return nil, b.fail(mapping.CodeBadUpstream, "has a card without an interface for JSON-RPC, or for HTTP+JSON of version 1.0.")
+			return nil, b.fail(mapping.CodeBadUpstream, "has a card without an interface for JSON-RPC or HTTP+JSON in version 1.0 or 0.3.")
 		}
 	case !missing(err):
 		return nil, b.failure(err)
@@ -99,13 +99,13 @@ func (b *backend) readCard(ctx context.Context) (card wire.AgentCard, err error)
 	return card, err
 }
 
-// choose returns the first interface of the card that the bridge supports. The preference is 1.0 over JSON-RPC, 1.0
-// over HTTP+JSON, 0.3 over JSON-RPC. It returns nil if there is none.
+// choose returns the interface of the card that the bridge prefers: 1.0 over JSON-RPC, 1.0 over HTTP+JSON, 0.3 over
+// JSON-RPC, 0.3 over HTTP+JSON. It returns nil if there is none.
 //
 // The host is always that of the configured URL, so that the agent's headers go nowhere else: a card behind a proxy
 // often names an inner host.
 func (b *backend) choose(card wire.AgentCard) *endpoint {
-	var list [3]*endpoint
+	var list [4]*endpoint
 	for _, each := range card.SupportedInterfaces {
 		version, ok := wire.ParseVersion(each.ProtocolVersion)
 		u, err := url.Parse(each.URL)
@@ -123,12 +123,17 @@ func (b *backend) choose(card wire.AgentCard) *endpoint {
 			e.path += "?" + u.RawQuery
 		}
 		rank := 0
-		switch binding := strings.ToUpper(each.ProtocolBinding); {
-		case binding == wire.BindingJSONRPC && version == wire.V1:
-		case binding == wire.BindingHTTP && version == wire.V1:
-			rank, e.http, e.path = 1, true, strings.TrimRight(u.EscapedPath(), "/") // a base for paths (S 5.3)
-		case binding == wire.BindingJSONRPC:
+		if version == wire.V03 {
 			rank = 2
+		}
+		switch strings.ToUpper(each.ProtocolBinding) {
+		case wire.BindingJSONRPC:
+		case wire.BindingHTTP:
+			rank++
+			e.http, e.path = true, strings.TrimRight(u.EscapedPath(), "/") // a base for paths (S 5.3)
+			if version == wire.V03 {
+				e.version = wire.V03HTTP
+			}
 		default:
 			continue
 		}
@@ -152,16 +157,18 @@ func (b *backend) withoutCard() *endpoint {
 	return e
 }
 
-// otherVersion returns the same JSON-RPC interface in the other version. Some cards announce a version that the server
-// does not know.
+// otherVersion returns the same interface in the other version. Some cards announce a version that the server does not
+// know.
 func (e *endpoint) otherVersion() *endpoint {
-	if e.http {
-		return nil
-	}
 	other := *e
 	other.other = nil
-	if other.version = wire.V03; e.version == wire.V03 {
+	switch {
+	case e.version != wire.V1:
 		other.version = wire.V1
+	case e.http:
+		other.version = wire.V03HTTP
+	default:
+		other.version = wire.V03
 	}
 	return &other
 }

@@ -68,7 +68,7 @@ const fox, cat = "A fox jumps over the dog.", "A cat ha ha sleeps."
 
 func TestAGrowingArtifactArrivesAsTokens(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*adaptertest.A2AAgent{{}, {Version: "0.3"}, {HTTP: true}} {
+	for _, a := range []*adaptertest.A2AAgent{{}, {Version: "0.3"}, {HTTP: true}, {Version: "0.3", HTTP: true}} {
 		tr := adaptertest.Collect(t.Context(), dial(t, a), typing("type"), 0)
 		h := listen(tr.Events)
 		h.check(t)

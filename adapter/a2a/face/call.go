@@ -82,24 +82,23 @@ func versionOf(r *http.Request) string {
 
 // serveHTTP serves an HTTP+JSON request.
 func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
-	c := &call{w: w, r: r, version: wire.V1}
+	t, allow, found := target(r)
+	c := &call{w: w, r: r, version: t.Version, method: t.Method}
 	var err error
 	if c.agent, err = s.findAgent(r); err != nil {
 		return err
 	}
-	if err := wire.NegotiateHTTP(wire.V1, versionOf(r), s.cfg.Legacy); err != nil {
+	if err := wire.NegotiateHTTP(t.Version, versionOf(r), s.cfg.Legacy); err != nil {
 		return err
 	}
 	// The template has matched the decoded path, in which a colon of an id looks like that of an action.
-	t, allow, found := wire.Match(r.Method, strings.TrimPrefix(r.URL.EscapedPath(), escapedAgent(r)))
 	switch {
 	case !found && allow != "":
 		w.Header().Set("Allow", allow)
 		return notAllowed(r, allow)
-	case !found || t.Version != wire.V1:
+	case !found:
 		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path.")
 	}
-	c.method = t.Method
 	c.read = func(into any) error {
 		if r.Method == http.MethodPost {
 			raw, err := body.JSON(w, r, int64(s.face.Limits.Body), wire.MediaType, body.TypeJSON, "")
@@ -116,11 +115,11 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
 	return s.dispatch(c)
 }
 
-// escapedAgent returns the escaped path of the agent's URL.
-func escapedAgent(r *http.Request) string {
+// target returns what wire.Match finds at the path below the agent's URL.
+func target(r *http.Request) (t wire.Target, allow string, found bool) {
 	rest := strings.TrimPrefix(r.URL.EscapedPath(), root)
-	agent, _, _ := strings.Cut(rest, "/")
-	return root + agent
+	_, path, _ := strings.Cut(rest, "/")
+	return wire.Match(r.Method, "/"+path)
 }
 
 // findAgent returns the agent or assistant that the path names.
@@ -214,7 +213,7 @@ func (s *server) reply(c *call, result any) error {
 }
 
 func (c *call) contentType() string {
-	if c.rpc {
+	if c.rpc || c.version != wire.V1 {
 		return body.TypeJSON
 	}
 	return wire.MediaType

@@ -32,7 +32,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 		method = http.MethodGet
 	}
 	for _, e := range endpoints {
-		if e.method == method && e.path == path {
+		if e.method == method && (path == e.path || path == e.legacyPath()) {
 			return effects[e.op], true
 		}
 	}

@@ -141,10 +141,6 @@ func unsupported(task *mapping.Task, format string, args ...any) error {
 	return &wire.Error{Code: wire.CodeUnsupportedOperation, Message: e.Message, Metadata: map[string]string{"taskId": task.ID, "state": string(states[task.Status])}}
 }
 
-func legacyHTTP() error {
-	return &wire.Error{Code: wire.CodeVersionNotSupported, Message: "Version 0.3 is served over JSON-RPC only. Over HTTP+JSON, this agent speaks version 1.0."}
-}
-
 // Refusal returns the body of an error that occurs before the request reaches the face.
 func Refusal(e *mapping.Error) any {
 	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, toWire(e)))

@@ -30,13 +30,21 @@ const root = "/a2a/"
 // The paths of cards (S 8.2). Clients of 0.2 request the second one.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// endpoint is a route of HTTP+JSON.
+// endpoint is an operation of HTTP+JSON.
 type endpoint struct {
-	method, path string // path is below the URL of the agent
+	method, path string // path is that of 1.0, below the URL of the agent
 	op           wire.Method
 }
 
-// endpoints are the routes of HTTP+JSON (S 11.3). Paths with an action come before those that would also match them.
+// legacyPath returns the path in version 0.3.
+func (e endpoint) legacyPath() string {
+	if e.op == wire.MethodGetExtendedAgentCard {
+		return "/v1/card"
+	}
+	return "/v1" + e.path
+}
+
+// endpoints are the operations of HTTP+JSON (S 11.3). Paths with an action come before those that would also match them.
 var endpoints = []endpoint{
 	{http.MethodPost, "/message:send", wire.MethodSendMessage},
 	{http.MethodPost, "/message:stream", wire.MethodSendStreamingMessage},
@@ -83,7 +91,9 @@ func (s *server) mount(r *mux.Router) {
 		if e.method == http.MethodGet && !e.op.Streams() {
 			methods = append(methods, http.MethodHead)
 		}
-		r.Path(agent + e.path).Methods(methods...).Handler(adapter.Operation{Handler: s.served(s.serveHTTP), Needs: []string{rights[e.op]}})
+		for _, path := range []string{e.path, e.legacyPath()} {
+			r.Path(agent + path).Methods(methods...).Handler(adapter.Operation{Handler: s.served(s.serveHTTP), Needs: []string{rights[e.op]}})
+		}
 	}
 	for _, path := range wellKnown {
 		r.Path(path).Methods(http.MethodGet, http.MethodHead).Handler(adapter.Anybody(s.served(s.defaultCard)))
@@ -110,7 +120,8 @@ func (s *server) served(serve func(w http.ResponseWriter, r *http.Request) error
 			err = serve(w, r)
 		}
 		if err != nil {
-			s.fail(&call{w: w, r: r, version: wire.V1}, err)
+			t, _, _ := target(r)
+			s.fail(&call{w: w, r: r, version: t.Version}, err)
 		}
 	})
 }
@@ -119,8 +130,7 @@ var notServed = mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "A2A
 
 // noRoute refuses a request without a matching route.
 func (s *server) noRoute(w http.ResponseWriter, r *http.Request) error {
-	rest, _ := strings.CutPrefix(r.URL.EscapedPath(), root)
-	agent, path, below := strings.Cut(rest, "/")
+	agent, path, below := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), root), "/")
 	switch {
 	case agent == ".well-known":
 		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound,
@@ -131,11 +141,7 @@ func (s *server) noRoute(w http.ResponseWriter, r *http.Request) error {
 	case agent != "" && path == "":
 		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "Call the agent at %s%s, without the slash at the end.", root, agent)
 	}
-	t, allow, found := wire.Match(r.Method, "/"+path)
-	switch {
-	case found && t.Version != wire.V1:
-		return legacyHTTP()
-	case allow != "":
+	if _, allow, _ := target(r); allow != "" {
 		w.Header().Set("Allow", allow)
 		return notAllowed(r, allow)
 	}

@@ -49,8 +49,10 @@ func (p Profile) Card() AgentCard {
 		{URL: url, ProtocolBinding: BindingHTTP, ProtocolVersion: V1.String()},
 	}
 	if p.Legacy {
-		// HTTP+JSON of 0.3 is served but not announced: the official SDKs disagree about the bytes of files there.
-		c.SupportedInterfaces = append(c.SupportedInterfaces, AgentInterface{URL: url, ProtocolBinding: BindingJSONRPC, ProtocolVersion: V03.String()})
+		// HTTP+JSON comes last: a2a-go encodes the bytes of files twice there.
+		c.SupportedInterfaces = append(c.SupportedInterfaces,
+			AgentInterface{URL: url, ProtocolBinding: BindingJSONRPC, ProtocolVersion: V03.String()},
+			AgentInterface{URL: url, ProtocolBinding: BindingHTTP, ProtocolVersion: V03.String()})
 	}
 	return c
 }

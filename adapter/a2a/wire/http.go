@@ -15,7 +15,7 @@ const legacyPrefix = "/v1"
 // Target is the meaning of the method and path of an HTTP+JSON request.
 type Target struct {
 	Method   Method
-	Version  Version // V1 or V03HTTP
+	Version  Version // V1 or V03HTTP; the version of the path even if there is no such path
 	TaskID   string  // decoded; may have slashes and colons
 	ConfigID string
 }
@@ -29,11 +29,11 @@ func Match(method, path string) (t Target, allow string, found bool) {
 	if ok {
 		t.Version = V03HTTP
 	} else if rest, ok = strings.CutPrefix(path, "/"); !ok {
-		return Target{}, "", false
+		return t, "", false
 	}
 	methods := t.match(strings.Split(rest, "/"))
 	if methods == nil {
-		return Target{}, "", false
+		return Target{Version: t.Version}, "", false
 	}
 	if method == http.MethodHead && methods[http.MethodGet] != "" && !methods[http.MethodGet].Streams() {
 		method = http.MethodGet
@@ -47,7 +47,7 @@ func Match(method, path string) (t Target, allow string, found bool) {
 			allowed = append(allowed, m)
 		}
 	}
-	return Target{}, strings.Join(allowed, ", "), false
+	return Target{Version: t.Version}, strings.Join(allowed, ", "), false
 }
 
 // match sets the ids of a path and returns its methods; nil if there is no such path.

@@ -114,8 +114,8 @@ func (m Route) Fill(ids map[string]string) (path string, missing string) {
 	}
 }
 
-// Documented returns the document and path that describe a route. Routes below an agent's prefix, and the paths from
-// before v1, are described once.
+// Documented returns the document and path that describe a route. Routes below an agent's prefix, the paths from
+// before v1 and those of A2A 0.3 are described once.
 func Documented(m Route) (name, path string) {
 	path = strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {
@@ -125,11 +125,17 @@ func Documented(m Route) (name, path string) {
 		return "taskstep", path
 	case strings.HasPrefix(path, "/agent/"):
 		return "taskstep", "/ap/v1" + path
+	case strings.HasPrefix(path, OldA2A):
+		path = "/a2a/{agent}/" + strings.TrimPrefix(path, OldA2A)
+		return "a2a", strings.Replace(path, "}/card", "}/extendedAgentCard", 1)
 	case strings.HasPrefix(path, "/a2a/"), strings.HasPrefix(path, "/.well-known/"):
 		return "a2a", path
 	}
 	return "threadrun", path
 }
+
+// OldA2A begins the paths of A2A 0.3 over HTTP+JSON, whose documents have another shape than those of 1.0.
+const OldA2A = "/a2a/{agent}/v1/"
 
 const (
 	NoneID  = "0190c9a2-dead-7000-8000-000000000009"

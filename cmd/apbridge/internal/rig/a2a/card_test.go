@@ -35,7 +35,7 @@ func TestCards(t *testing.T) {
 
 	// Behind a proxy, the card names the proxy (agentgateway#2981, #3500).
 	proxied := b.Do("GET", "/a2a/chat"+card, "", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "agents.example:8443", "X-Forwarded-Prefix", "/bridge/").Want(t, 200)
-	if list := proxied.List("supportedInterfaces"); len(list) != 3 || rig.Dig(list[0], "url") != "https://agents.example:8443/bridge/a2a/chat" || proxied.Text("url") != "https://agents.example:8443/bridge/a2a/chat" {
+	if list := proxied.List("supportedInterfaces"); len(list) != 4 || rig.Dig(list[0], "url") != "https://agents.example:8443/bridge/a2a/chat" || proxied.Text("url") != "https://agents.example:8443/bridge/a2a/chat" {
 		t.Errorf("behind a proxy: %s", proxied.Body)
 	}
 	if proxied.Header.Get("ETag") == tag {
@@ -46,7 +46,9 @@ func TestCards(t *testing.T) {
 	b.Get("/a2a/chat/").Want(t, 404, "without the slash")
 	b.Post("/a2a/chat/nothing", "{}").Want(t, 404, "nothing at this path")
 	b.Do("DELETE", "/a2a/chat/tasks", "").Want(t, 405, "GET")
-	b.Post("/a2a/chat/v1/message:send", "{}").Want(t, 400, "VERSION_NOT_SUPPORTED")
+	b.Do("GET", "/a2a/chat/v1/message:send", "").Want(t, 405, `"code":-32601`)
+	b.Do("GET", "/a2a/chat/v1/tasks", "", "A2A-Version", "1.0").Want(t, 400, "VERSION_NOT_SUPPORTED", "The request is of version 0.3")
+	served(t, "a2a: {legacy: false}").Get("/a2a/chat/v1/tasks").Want(t, 400, "VERSION_NOT_SUPPORTED")
 }
 
 // TestCardsAndKeys checks that public cards need no key and say which one the agent needs, and that only a caller with a

@@ -103,7 +103,7 @@ func TestResponsesMatchTheDocuments(t *testing.T) {
 	for _, m := range routes {
 		name, path := rig.Documented(m)
 		o, ok := all[name].Paths[path][strings.ToLower(m.Method)]
-		if !ok || weight(m) == 2 {
+		if !ok || weight(m) == 2 || strings.HasPrefix(m.Path, rig.OldA2A) {
 			continue
 		}
 		target, a := e.fill(t, m)

@@ -177,6 +177,11 @@ func askOf(m rig.Route) ask {
 	if a, ok := asks[m.Method+" "+m.Path]; ok {
 		return a
 	}
+	if _, path := rig.Documented(m); strings.HasPrefix(m.Path, rig.OldA2A) {
+		a := askOf(rig.Route{Method: m.Method, Path: path})
+		a.body = strings.Replace(a.body, `"parts"`, `"content"`, 1)
+		return a
+	}
 	tail := m.Path
 	if _, after, ok := strings.Cut(m.Path, "{agent}"); ok {
 		tail = after
