@@ -39,7 +39,8 @@ func (s *Service) DeleteHook(ctx context.Context, ref adapter.TaskRef, id string
 	return s.store.Tasks.DeleteHook(ctx, task.ID, id)
 }
 
-// checkedHook refuses a hook that can never be notified. It sets an id if there is none.
+// checkedHook refuses a hook that can never be notified. It sets an id if there is none. The fields of its errors begin with
+// "hook.".
 func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	if err := webhook.CheckHook(h, cfg); err != nil {
 		return h, err
@@ -47,28 +48,24 @@ func checkedHook(h mapping.Hook, cfg config.Webhooks) (mapping.Hook, error) {
 	if h.ID == "" {
 		h.ID = mapping.NewID()
 	}
-	switch {
-	case len(h.ID) > maxHookText || !mapping.IsText(h.ID):
-		return h, badHook("The id of a hook must be a string of at most %d bytes.", maxHookText)
-	case len(h.URL) > maxHookText || len(h.Token) > maxHookText || len(h.Credentials) > maxHookText:
-		return h, badHook("The URL and the secrets of a hook must have at most %d bytes each.", maxHookText)
-	case len(h.Fires) == 0:
-		return h, badHook("A hook needs at least one status that fires it: %v.", mapping.TaskStatuses())
+	for field, text := range map[string]string{"hook.id": h.ID, "hook.url": h.URL, "hook.token": h.Token, "hook.credentials": h.Credentials} {
+		if len(text) > maxHookText || !mapping.IsText(text) {
+			return h, mapping.InvalidAt(field, "must be a text of at most %d bytes.", maxHookText)
+		}
+	}
+	if len(h.Fires) == 0 {
+		return h, mapping.InvalidAt("hook.fires", "must have at least one of %v.", mapping.TaskStatuses())
 	}
 	for _, status := range h.Fires {
 		if !slices.Contains(mapping.TaskStatuses(), status) {
-			return h, badHook("There is no task status %q. Use one or more of %v.", status, mapping.TaskStatuses())
+			return h, mapping.InvalidAt("hook.fires", "There is no task status %q. Use one or more of %v.", status, mapping.TaskStatuses())
 		}
 	}
 	return h, nil
 }
 
-// maxHookText is the maximum size of each string of a hook, in bytes.
+// maxHookText is the maximum size of each text of a hook, in bytes.
 const maxHookText = 2048
-
-func badHook(format string, args ...any) error {
-	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
-}
 
 // checkHooks checks the hooks of the request and adds them to the run's task.
 func (p *runPlan) checkHooks(context.Context) error {

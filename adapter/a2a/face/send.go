@@ -55,7 +55,7 @@ func (s *server) send(c *call, modes []string, resumes bool) (*sent, error) {
 	}
 	started, err := s.start(c, &m, n, resumes)
 	if err != nil {
-		return nil, err
+		return nil, badHook(c, err)
 	}
 	if len(started.Losses) > 0 {
 		c.w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(started.Losses))
@@ -92,7 +92,7 @@ func (s *server) addHooks(c *call, hooks []mapping.Hook, task string) error {
 			continue
 		}
 		if _, err := s.svc.CreateHook(c.r.Context(), c.ref(task), h); err != nil {
-			return err
+			return badHook(c, err)
 		}
 	}
 	return nil

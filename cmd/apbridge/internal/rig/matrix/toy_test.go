@@ -214,7 +214,7 @@ func TestHooksOfATask(t *testing.T) {
 		b.Do("DELETE", hooks+"/gone", "").OK()
 	}
 	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "There is no task status")
-	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
+	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "hook.url: must be an http or https URL")
 	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
 	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
 	got := map[string][]string{}
