@@ -34,6 +34,8 @@ func TestVersions(t *testing.T) {
 			b.Post("/a2a/steps?A2A-Version="+x.version, request(x.method, `{"id":"`+task+`"}`)).Want(t, 200, x.want)
 		}
 	}
+	// Clients that resolve the card's path against the URL need the slash at its end.
+	b.Post("/a2a/steps/", request("GetTask", `{"id":"`+task+`"}`)).Want(t, 200, `"state":"TASK_STATE_COMPLETED"`)
 	for version, status := range map[string]int{"1.0": 200, "1.0.7": 200, "0.3": 400, "2.0": 400, "x": 400} {
 		b.Do("GET", "/a2a/steps/tasks/"+task, "", "A2A-Version", version).Want(t, status)
 	}
