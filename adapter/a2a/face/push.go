@@ -192,7 +192,7 @@ func (v *view) hookAnswer() []wire.Artifact {
 	if m == nil {
 		return nil
 	}
-	parts := partsOf(m, v.limit)
+	parts := v.partsOf(m)
 	if len(parts) == 0 {
 		return nil
 	}
