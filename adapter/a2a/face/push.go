@@ -87,14 +87,7 @@ func (s *server) hooks(c *call, into any, tenant, id *string) ([]mapping.Hook, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.svc.ListHooks(c.r.Context(), c.ref(t.ID))
-	var list []mapping.Hook
-	for _, h := range all {
-		if h.Flavour == FlavourV1 || h.Flavour == FlavourV03 {
-			list = append(list, h)
-		}
-	}
-	return list, err
+	return s.svc.ListHooks(c.r.Context(), c.ref(t.ID))
 }
 
 func (s *server) listPushConfigs(c *call) (any, error) {

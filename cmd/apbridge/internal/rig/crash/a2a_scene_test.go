@@ -162,7 +162,7 @@ func (p *pushes) check(t *testing.T, dsn string, tasks []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows = slices.DeleteFunc(rows, func(d store.Delivery) bool { return d.Hook != "kept" })
+		rows = slices.DeleteFunc(rows, func(d store.Delivery) bool { return d.Hook != "a2a kept" })
 		slices.Reverse(rows)
 		got := p.of("/kept", task)
 		if len(rows) != 2 || rows[0].Status != mapping.TaskWorking || !rows[1].Status.Ended() || len(got) > len(rows) {
