@@ -3,6 +3,7 @@ package adapter
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -84,9 +85,19 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 // WriteHook returns the request for a hook, in the dialect of the hook's flavour.
 func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
 	if d, _ := l.findFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
+		n.Hook.ID = strings.TrimPrefix(n.Hook.ID, l.HookPrefix(n.Hook.Flavour))
 		return d.Hook(n)
 	}
 	return HookPost{}, fmt.Errorf("no dialect writes hooks of flavour %q", n.Hook.Flavour)
+}
+
+// HookPrefix returns the beginning of the ids under which hooks of the flavour's dialect are stored. It keeps dialects from
+// reading and replacing each other's hooks.
+func (l Dialects) HookPrefix(name mapping.Flavour) string {
+	if d, _ := l.findFlavour(name); d != nil {
+		return d.Name + " "
+	}
+	return string(name) + " "
 }
 
 // ArtifactPath returns the path under which clients find the bytes of a task's artifact, on the face of the first

@@ -47,7 +47,8 @@ type Tasks interface {
 	SearchTasks(ctx context.Context, q TaskQuery) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 
-	// CreateHook adds a hook to a task, or replaces the one with the same ID. A hook without an ID gets one.
+	// CreateHook adds a hook to a task, or replaces the one with the same ID. A hook without an ID gets one. Each dialect
+	// has its own IDs, and the methods know only the hooks of the dialect of the flavour.
 	// Notifications are written in the transaction that changes the status, and are delivered like webhooks of runs, in
 	// order for each hook. The methods return hooks without Token and Credentials. Hooks are deleted with their task.
 	CreateHook(ctx context.Context, ref TaskRef, h mapping.Hook) (mapping.Hook, error)

@@ -79,6 +79,13 @@ func (a Attachment) Open() io.Reader {
 	return base64Reader(text)
 }
 
+// Sum returns the hexadecimal SHA-256 sum and the number of the bytes of a held attachment.
+func (a Attachment) Sum() (sum string, size int64, err error) {
+	digest := sha256.New()
+	size, err = io.Copy(digest, a.Open())
+	return hex.EncodeToString(digest.Sum(nil)), size, err
+}
+
 var (
 	errNotBase64  = errors.New("its data is not base64")
 	errNotPercent = errors.New("its data URL is not percent-encoded")
@@ -273,9 +280,8 @@ func HeldSums(messages []json.RawMessage) map[string]bool {
 			if !f.Held() {
 				continue
 			}
-			digest := sha256.New()
-			if _, err := io.Copy(digest, f.Open()); err == nil {
-				sums[hex.EncodeToString(digest.Sum(nil))] = true
+			if sum, _, err := f.Sum(); err == nil {
+				sums[sum] = true
 			}
 		}
 	}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"slices"
@@ -63,11 +61,9 @@ func (a *attachments) place(f rule.Attachment) (path, sum string, size int64, th
 	if err := a.load(); err != nil {
 		return "", "", 0, false, err
 	}
-	digest := sha256.New()
-	if size, err = io.Copy(digest, f.Open()); err != nil {
+	if sum, size, err = f.Sum(); err != nil {
 		return "", "", 0, false, nil
 	}
-	sum = hex.EncodeToString(digest.Sum(nil))
 	for n := 1; ; n++ {
 		path = f.Numbered(n)
 		if was, taken := a.at(path); !taken || was == sum {

@@ -14,6 +14,7 @@ func TestHooksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, ref := b.Task(t, t.Context(), "graph", "hi")
+	ref.Flavour = "langgraph"
 	for name, change := range map[string]func(*mapping.Hook){
 		"private address": func(h *mapping.Hook) { h.URL = "http://127.0.0.1/" },
 		"no URL":          func(h *mapping.Hook) { h.URL = "" },

@@ -14,41 +14,52 @@ import (
 // with a host and without user:password, for a host that the configuration does not allow, and, unless private networks
 // are allowed, for a private address. The addresses of a name are only checked when connecting (publicAddr).
 func CheckTarget(raw string, cfg config.Webhooks) error {
+	if why := targetFault(raw, cfg); why != "" {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "webhook %s.", why)
+	}
+	return nil
+}
+
+// targetFault returns why a URL is refused, or "".
+func targetFault(raw string, cfg config.Webhooks) string {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return badTarget("must be an http or https URL with a host")
+		return "must be an http or https URL with a host"
 	case u.User != nil:
-		return badTarget("must not contain a user name or password; put a token in its path or query instead")
+		return "must not contain a user name or password; put a token in its path or query instead"
 	case !cfg.MayCall(u.Hostname()):
-		return badTarget("names a host that this bridge does not call (webhooks.hosts)")
+		return "names a host that this bridge does not call (webhooks.hosts)"
 	case cfg.AllowPrivateNetworks:
-		return nil
+		return ""
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && !publicAddr(addr), host == "localhost", strings.HasSuffix(host, ".localhost"):
-		return badTarget("names a private network, which this bridge does not call (webhooks.allow_private_networks)")
+		return "names a private network, which this bridge does not call (webhooks.allow_private_networks)"
 	case err != nil && endsInNumber(host):
-		return badTarget("has an address in a form that is not accepted; write it as four decimal numbers")
+		return "has an address in a form that is not accepted; write it as four decimal numbers"
 	}
-	return nil
+	return ""
 }
 
-// CheckHook refuses a hook if CheckTarget refuses its URL or if a secret cannot be part of a header.
+// CheckHook refuses a hook if CheckTarget refuses its URL or if a secret cannot be part of a header. The field of the error
+// (mapping.InvalidAt) is "hook.url", "hook.token", "hook.scheme" or "hook.credentials".
 func CheckHook(h mapping.Hook, cfg config.Webhooks) error {
-	if err := CheckTarget(h.URL, cfg); err != nil {
-		return err
+	if why := targetFault(h.URL, cfg); why != "" {
+		return mapping.InvalidAt("hook.url", "%s.", why)
 	}
-	if !httpguts.ValidHeaderFieldValue(h.Token) || !httpguts.ValidHeaderFieldValue(h.Credentials) || h.Scheme != "" && !httpguts.ValidHeaderFieldName(h.Scheme) {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The token, scheme and credentials of a hook must be valid header values.")
+	const valid = "must be a valid value of a header."
+	switch {
+	case !httpguts.ValidHeaderFieldValue(h.Token):
+		return mapping.InvalidAt("hook.token", valid)
+	case h.Scheme != "" && !httpguts.ValidHeaderFieldName(h.Scheme):
+		return mapping.InvalidAt("hook.scheme", valid)
+	case !httpguts.ValidHeaderFieldValue(h.Credentials):
+		return mapping.InvalidAt("hook.credentials", valid)
 	}
 	return nil
-}
-
-func badTarget(why string) error {
-	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "webhook %s.", why)
 }
 
 // endsInNumber detects a host that some resolvers read as an IPv4 address, in decimal, octal or hexadecimal, with one

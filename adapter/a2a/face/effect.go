@@ -39,7 +39,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 	switch {
 	case method == http.MethodGet && slices.Contains(wellKnown, path):
 		return adapter.Effect{Verb: mapping.Read, Kind: "bridge"}, true
-	case method == http.MethodPost && path == "":
+	case method == http.MethodPost && strings.TrimSuffix(path, "/") == "":
 		return adapter.Effect{Verb: mapping.Changed, Kind: "thread"}, true
 	}
 	return adapter.Effect{}, false

@@ -143,5 +143,7 @@ func unsupported(task *mapping.Task, format string, args ...any) error {
 
 // Refusal returns the body of an error that occurs before the request reaches the face.
 func Refusal(e *mapping.Error) any {
-	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, toWire(e)))
+	w := toWire(e)
+	w.Status = adapter.Status(e.Class)
+	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, w))
 }

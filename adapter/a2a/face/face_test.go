@@ -94,12 +94,12 @@ func TestMessagesComeBack(t *testing.T) {
 		"files": {wire.TextPart("see"), {Kind: wire.PartRaw, Raw: []byte{0, 255}, Filename: "a.bin", MediaType: "application/octet-stream"}, {Kind: wire.PartURL, URL: "https://h/a.png", Filename: "a.png", MediaType: "image/png"}},
 	} {
 		m := stateMessage(&wire.Message{MessageID: "m", Role: wire.RoleUser, Parts: parts})
-		if diff := cmp.Diff(parts, partsOf(m, 100)); diff != "" {
+		if diff := cmp.Diff(parts, partsOf(m, 100, nil)); diff != "" {
 			t.Errorf("%s in %s (-sent +back):\n%s", name, m, diff)
 		}
 	}
 	large := stateMessage(&wire.Message{MessageID: "m", Parts: wire.Parts{{Kind: wire.PartRaw, Raw: make([]byte, 101), Filename: "a.bin"}}})
-	if got := partsOf(large, 100); len(got) != 1 || got[0].Text != "[a.bin]" {
+	if got := partsOf(large, 100, nil); len(got) != 1 || got[0].Text != "[a.bin]" {
 		t.Errorf("a large file comes back as %+v", got)
 	}
 }
@@ -109,7 +109,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"type":"ai","content":null}`))
 	f.Fuzz(func(_ *testing.T, raw []byte) {
 		if json.Valid(raw) {
-			partsOf(raw, 100)
+			partsOf(raw, 100, nil)
 			says(raw)
 		}
 	})
@@ -138,7 +138,7 @@ func FuzzSentMessages(f *testing.F) {
 			}
 		}
 		var got []wire.PartKind
-		for _, p := range partsOf(kept, 1<<20) {
+		for _, p := range partsOf(kept, 1<<20, nil) {
 			got = append(got, p.Kind)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -125,8 +125,9 @@ func words(m *wire.Message) string {
 	return strings.Join(list, "\n")
 }
 
-// partsOf returns the content of a message of a state as parts. Files of more than limit bytes are named only.
-func partsOf(message json.RawMessage, limit int64) (parts wire.Parts) {
+// partsOf returns the content of a message of a state as parts. Of a file of more than limit bytes it returns the link, or
+// the name if there is none.
+func partsOf(message json.RawMessage, limit int64, link linker) (parts wire.Parts) {
 	content := rawjson.Get(message, "content")
 	if rawjson.Kind(content) == '"' {
 		if text := rawjson.TextOf(content); text != "" {
@@ -142,7 +143,7 @@ func partsOf(message json.RawMessage, limit int64) (parts wire.Parts) {
 	for i, block := range rawjson.ElementsOf(content) {
 		one := new(rawjson.Writer).Open('{').Key("content").Open('[').Raw(block, "null").Close(']').Close('}').Bytes
 		if len(rule.Attachments(one)) > 0 && len(files) > 0 {
-			if p, ok := filePart(files[0], limit); ok {
+			if p, ok := filePart(files[0], limit, link); ok {
 				parts = append(parts, p)
 			}
 			files = files[1:]
@@ -159,7 +160,10 @@ func partsOf(message json.RawMessage, limit int64) (parts wire.Parts) {
 	return parts
 }
 
-func filePart(a rule.Attachment, limit int64) (wire.Part, bool) {
+// linker returns the URL of a file in a message, or "". A nil linker has no URLs.
+type linker func(rule.Attachment) string
+
+func filePart(a rule.Attachment, limit int64, link linker) (wire.Part, bool) {
 	p := wire.Part{Filename: a.Name, MediaType: a.MIMEType}
 	if !a.Held() {
 		p.Kind, p.URL = wire.PartURL, a.Link
@@ -170,7 +174,14 @@ func filePart(a rule.Attachment, limit int64) (wire.Part, bool) {
 		return p, false
 	}
 	if int64(len(raw)) > limit {
-		return wire.TextPart("[" + a.Name + "]"), true
+		if link != nil {
+			p.URL = link(a)
+		}
+		if p.URL == "" {
+			return wire.TextPart("[" + a.Name + "]"), true
+		}
+		p.Kind = wire.PartURL
+		return p, true
 	}
 	p.Kind, p.Raw = wire.PartRaw, raw
 	return p, true

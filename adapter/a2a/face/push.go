@@ -1,6 +1,7 @@
 package face
 
 import (
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -34,6 +35,22 @@ func configOf(taskID string, h *mapping.Hook) wire.TaskPushNotificationConfig {
 	return p
 }
 
+// badHook converts an error of the service about a hook to one about the configuration in the request.
+func badHook(c *call, err error) error {
+	e := mapping.Classify(err)
+	at, _ := e.Detail.(map[string]any)
+	field, _ := at["field"].(string)
+	member, ok := strings.CutPrefix(field, "hook.")
+	if !ok {
+		return err
+	}
+	if member == "scheme" || member == "credentials" {
+		member = "authentication." + member
+	}
+	why := strings.TrimSuffix(strings.TrimPrefix(e.Message, field+": "), ".")
+	return invalidParams(wire.PushField(c.version, c.method != wire.MethodCreatePushConfig, member), "%s", why)
+}
+
 func (s *server) createPushConfig(c *call) (any, error) {
 	var q wire.TaskPushNotificationConfig
 	t, err := s.requestedTask(c, &q, &q.Tenant, &q.TaskID)
@@ -42,7 +59,7 @@ func (s *server) createPushConfig(c *call) (any, error) {
 	}
 	h, err := s.svc.CreateHook(c.r.Context(), c.ref(t.ID), hookOf(c.version, &q))
 	if err != nil {
-		return nil, err
+		return nil, badHook(c, err)
 	}
 	return configOf(t.ID, &h), nil
 }
@@ -70,14 +87,7 @@ func (s *server) hooks(c *call, into any, tenant, id *string) ([]mapping.Hook, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.svc.ListHooks(c.r.Context(), c.ref(t.ID))
-	var list []mapping.Hook
-	for _, h := range all {
-		if h.Flavour == FlavourV1 || h.Flavour == FlavourV03 {
-			list = append(list, h)
-		}
-	}
-	return list, err
+	return s.svc.ListHooks(c.r.Context(), c.ref(t.ID))
 }
 
 func (s *server) listPushConfigs(c *call) (any, error) {
@@ -175,7 +185,7 @@ func (v *view) hookAnswer() []wire.Artifact {
 	if m == nil {
 		return nil
 	}
-	parts := partsOf(m, v.limit)
+	parts := v.partsOf(m)
 	if len(parts) == 0 {
 		return nil
 	}

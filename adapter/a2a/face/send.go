@@ -55,7 +55,7 @@ func (s *server) send(c *call, modes []string, resumes bool) (*sent, error) {
 	}
 	started, err := s.start(c, &m, n, resumes)
 	if err != nil {
-		return nil, err
+		return nil, badHook(c, err)
 	}
 	if len(started.Losses) > 0 {
 		c.w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(started.Losses))
@@ -92,7 +92,7 @@ func (s *server) addHooks(c *call, hooks []mapping.Hook, task string) error {
 			continue
 		}
 		if _, err := s.svc.CreateHook(c.r.Context(), c.ref(task), h); err != nil {
-			return err
+			return badHook(c, err)
 		}
 	}
 	return nil
@@ -311,15 +311,15 @@ func (s *server) sendMessage(c *call) error {
 // taskNow returns the task of a message as it is.
 func (s *server) taskNow(c *call, m *sent) (wire.Task, error) {
 	if m.fresh && m.run.Status.Active() {
-		return m.begun(), nil
+		return m.begun(s.newView(c, &m.task)), nil
 	}
 	return s.taskOf(c, m)
 }
 
 // begun returns a task that a message has just begun.
-func (m *sent) begun() wire.Task {
+func (m *sent) begun(v *view) wire.Task {
 	contextID := contextOf(&m.task)
-	first := *m.request.Message
+	first := v.shown(*m.request.Message)
 	first.TaskID, first.ContextID = m.task.ID, contextID
 	t := wire.Task{ID: m.task.ID, ContextID: contextID, Status: wire.TaskStatus{State: wire.StateSubmitted, Timestamp: m.run.CreatedAt}, History: []wire.Message{first}}
 	t.History = newestOf(t.History, m.historyLength())
@@ -374,7 +374,7 @@ func (s *server) wait(c *call, m *sent) error {
 // awaitTask waits until the run of a message has ended, or its agent waits for an authorization (S 3.2.2), and returns
 // the task.
 func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, error) {
-	v := newView(m.task.ID, contextOf(&m.task), int64(s.cfg.MaxInline))
+	v := s.newView(c, &m.task)
 	mayWait, waits := c.agent.Exposes == mapping.ExposesHistory, false
 	reading, stop := context.WithCancel(ctx)
 	defer stop()

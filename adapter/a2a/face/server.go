@@ -84,8 +84,11 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 
 func (s *server) mount(r *mux.Router) {
 	const agent = root + "{agent}"
-	// JSON-RPC: the operation is in the body, so its right is checked by dispatch.
-	r.Path(agent).Methods(http.MethodPost).Handler(adapter.Anybody(s.served(s.serveRPC)))
+	// JSON-RPC: the operation is in the body, so its right is checked by dispatch. Clients that resolve the card's path
+	// against the URL need the slash at its end, and some call that URL.
+	for _, path := range []string{agent, agent + "/"} {
+		r.Path(path).Methods(http.MethodPost).Handler(adapter.Anybody(s.served(s.serveRPC)))
+	}
 	for _, e := range endpoints {
 		methods := []string{e.method}
 		if e.method == http.MethodGet && !e.op.Streams() {
@@ -130,16 +133,14 @@ var notServed = mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "A2A
 
 // noRoute refuses a request without a matching route.
 func (s *server) noRoute(w http.ResponseWriter, r *http.Request) error {
-	agent, path, below := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), root), "/")
+	agent, path, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), root), "/")
 	switch {
 	case agent == ".well-known":
 		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound,
 			"There is no agent card here. The URL of an agent needs a slash at its end when its card is resolved against it: use %sNAME/.", root)
-	case agent != "" && !below:
+	case agent != "" && path == "":
 		w.Header().Set("Allow", http.MethodPost)
 		return notAllowed(r, http.MethodPost+" with a JSON-RPC request. The agent's card is at "+root+agent+wellKnown[0])
-	case agent != "" && path == "":
-		return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "Call the agent at %s%s, without the slash at the end.", root, agent)
 	}
 	if _, allow, _ := target(r); allow != "" {
 		w.Header().Set("Allow", allow)

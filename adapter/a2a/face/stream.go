@@ -45,7 +45,7 @@ func (s *server) streamMessage(c *call) error {
 	st.modes = m.outputModes()
 	if m.fresh {
 		if !resumes {
-			task := m.begun()
+			task := m.begun(st.view)
 			st.write(&wire.StreamResponse{Task: &task}, "0")
 		}
 		return st.settle(st.follow(&m.run, !resumes))
@@ -135,7 +135,7 @@ type stream struct {
 const startGrace = time.Second
 
 func (s *server) newStream(c *call, t *mapping.Task, after position, resumes bool) *stream {
-	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, modes: new(outputModes), view: newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))}
+	st := &stream{s: s, c: c, task: t, after: after, resumes: resumes, modes: new(outputModes), view: s.newView(c, t)}
 	st.view.file = s.fileOf(c, t)
 	st.ctx, st.stop = context.WithCancel(c.r.Context())
 	st.out = sse.NewStream(c.w, s.face.Heartbeat, st.stop)

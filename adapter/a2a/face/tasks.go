@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
@@ -57,7 +58,7 @@ func (s *server) getTask(c *call) (any, error) {
 
 // fullTask returns a task with its history and all artifacts.
 func (s *server) fullTask(c *call, t *mapping.Task, history *int) (wire.Task, error) {
-	v, err := s.read(c.r.Context(), t)
+	v, err := s.read(c, t)
 	if err != nil {
 		return wire.Task{}, err
 	}
@@ -89,9 +90,10 @@ func (s *server) runsOf(ctx context.Context, t *mapping.Task) ([]mapping.Run, er
 }
 
 // read folds the events of a task up to now. It does not wait for more.
-func (s *server) read(ctx context.Context, t *mapping.Task) (reading, error) {
+func (s *server) read(c *call, t *mapping.Task) (reading, error) {
+	ctx := c.r.Context()
 	runs, err := s.runsOf(ctx, t)
-	v := reading{newView(t.ID, contextOf(t), int64(s.cfg.MaxInline)), runs}
+	v := reading{s.newView(c, t), runs}
 	if err != nil {
 		return v, err
 	}
@@ -228,6 +230,39 @@ func (s *server) fileOf(c *call, t *mapping.Task) func(id string) (wire.Artifact
 			return wire.Artifact{}, false
 		}
 		return s.fileArtifact(c, t, &a, maxFiles)
+	}
+}
+
+// newView returns a view of a task for a client.
+func (s *server) newView(c *call, t *mapping.Task) *view {
+	v := newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))
+	v.link = s.linkOf(c, t)
+	return v
+}
+
+// linkOf returns the URLs of files in the messages of a task. They are artifacts of its thread, unless the agent has a
+// state of its own.
+func (s *server) linkOf(c *call, t *mapping.Task) linker {
+	var ids map[string]string // by checksum
+	return func(a rule.Attachment) string {
+		sum, _, err := a.Sum()
+		if err != nil || s.face.ArtifactPath == nil {
+			return ""
+		}
+		if ids[sum] == "" { // unread, or written since
+			known, err := s.svc.GetTask(c.r.Context(), c.ref(t.ID))
+			if err != nil {
+				return ""
+			}
+			ids = map[string]string{}
+			for _, f := range known.Artifacts {
+				ids[f.Sum] = f.ID
+			}
+		}
+		if ids[sum] == "" {
+			return ""
+		}
+		return s.baseURL(c) + s.face.ArtifactPath(t.Agent, t.ID, ids[sum])
 	}
 }
 

@@ -2,6 +2,7 @@ package face
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
@@ -22,6 +23,7 @@ type view struct {
 	taskID, contextID string
 	limit             int64                                 // a2a.max_inline
 	file              func(id string) (wire.Artifact, bool) // nil: files are left out
+	link              linker                                // of larger files in messages
 
 	status wire.TaskStatus
 	after  *state.Fold
@@ -84,6 +86,16 @@ func (v *view) base(f *state.Fold) {
 	}
 }
 
+func (v *view) partsOf(message json.RawMessage) wire.Parts { return partsOf(message, v.limit, v.link) }
+
+// shown returns a client's message with its larger files as partsOf returns them.
+func (v *view) shown(m wire.Message) wire.Message {
+	if slices.ContainsFunc(m.Parts, func(p wire.Part) bool { return int64(len(p.Raw)) > v.limit }) {
+		m.Parts = v.partsOf(stateMessage(&m))
+	}
+	return m
+}
+
 func (v *view) isOlder(at int, id string) bool {
 	if id == "" {
 		return at < v.count
@@ -106,7 +118,7 @@ func (v *view) answered(r *mapping.Run, at *state.Fold) {
 	if at != nil {
 		n = len(at.Messages())
 	}
-	v.answers = append(v.answers, answer{n, m})
+	v.answers = append(v.answers, answer{n, v.shown(m)})
 }
 
 // answerReader reads messages that the face has stored.
@@ -239,7 +251,7 @@ func (v *view) completed(list []*wire.StreamResponse) []*wire.StreamResponse {
 	v.message, v.whole = id, true
 	v.text.Reset()
 	v.text.WriteString(text)
-	return v.wholeUpdates(list, partsOf(m, v.limit))
+	return v.wholeUpdates(list, v.partsOf(m))
 }
 
 // flush sends a message as a whole that ended without being part of a state.
@@ -309,7 +321,7 @@ func (v *view) task() *wire.Task {
 		t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.TextPart(v.text.String())}}}
 	case m != nil:
 		shown = state.IDOfMessage(m)
-		if parts := partsOf(m, v.limit); len(parts) > 0 {
+		if parts := v.partsOf(m); len(parts) > 0 {
 			t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: parts}}
 		}
 	case t.Status.State == wire.StateCompleted:
@@ -357,9 +369,9 @@ func (v *view) history(shown string) (list []wire.Message) {
 		}
 		switch kind := rawjson.GetText(m, "type"); {
 		case kind == typeHuman:
-			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: partsOf(m, v.limit)})
+			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
 		case kind == typeAI && says(m):
-			add(wire.Message{MessageID: id, Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: partsOf(m, v.limit)})
+			add(wire.Message{MessageID: id, Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
 		}
 	}
 	for _, a := range answers {

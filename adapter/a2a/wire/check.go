@@ -16,6 +16,25 @@ type checker interface {
 
 const missing = "must be present and not empty"
 
+// PushField returns the place of a member of a push configuration, such as "url", in a request that sends or creates it.
+func PushField(v Version, sent bool, member string) string {
+	switch {
+	case v == V1 && sent:
+		return "configuration.taskPushNotificationConfig." + member
+	case v == V1:
+		return member
+	case member == "authentication.scheme":
+		member = "authentication.schemes"
+	}
+	switch {
+	case v == V03HTTP && sent:
+		return "configuration.pushNotification." + member
+	case sent:
+		return "configuration.pushNotificationConfig." + member
+	}
+	return "pushNotificationConfig." + member
+}
+
 func (s *SendMessageRequest) check(v Version) (string, string) {
 	if s.Message == nil {
 		return "message", "must be present"
@@ -32,7 +51,7 @@ func (s *SendMessageRequest) check(v Version) (string, string) {
 	}
 	if p := c.TaskPushNotificationConfig; p != nil {
 		if at, problem := p.checkURL(); problem != "" {
-			return "configuration.taskPushNotificationConfig." + at, problem
+			return PushField(v, true, at), problem
 		}
 	}
 	return "", ""
@@ -73,12 +92,12 @@ func (s *SubscribeToTaskRequest) check(Version) (string, string) {
 }
 
 func (c *TaskPushNotificationConfig) check(v Version) (string, string) {
-	at, problem := require("taskId", c.TaskID)
-	if problem == "" {
-		at, problem = c.checkURL()
+	if at, problem := require("taskId", c.TaskID); problem != "" {
+		return at, problem
 	}
-	if problem != "" && v != V1 && at != "taskId" {
-		at = "pushNotificationConfig." + at
+	at, problem := c.checkURL()
+	if problem != "" {
+		at = PushField(v, false, at)
 	}
 	return at, problem
 }

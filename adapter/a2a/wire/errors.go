@@ -67,6 +67,7 @@ var statusWords = map[int]string{
 	http.StatusConflict:              "ABORTED",
 	http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
 	http.StatusUnsupportedMediaType:  "INVALID_ARGUMENT",
+	http.StatusUnprocessableEntity:   "INVALID_ARGUMENT",
 	http.StatusTooManyRequests:       "RESOURCE_EXHAUSTED",
 	http.StatusNotImplemented:        "UNIMPLEMENTED",
 	http.StatusBadGateway:            "UNAVAILABLE",

@@ -114,8 +114,8 @@ func (m Route) Fill(ids map[string]string) (path string, missing string) {
 	}
 }
 
-// Documented returns the document and path that describe a route. Routes below an agent's prefix, the paths from
-// before v1 and those of A2A 0.3 are described once.
+// Documented returns the document and path that describe a route. Routes below an agent's prefix, the paths from before
+// v1, those of A2A 0.3, and the URLs of A2A agents with a slash at their end are described once.
 func Documented(m Route) (name, path string) {
 	path = strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {
@@ -129,7 +129,7 @@ func Documented(m Route) (name, path string) {
 		path = "/a2a/{agent}/" + strings.TrimPrefix(path, OldA2A)
 		return "a2a", strings.Replace(path, "}/card", "}/extendedAgentCard", 1)
 	case strings.HasPrefix(path, "/a2a/"), strings.HasPrefix(path, "/.well-known/"):
-		return "a2a", path
+		return "a2a", strings.TrimSuffix(path, "/")
 	}
 	return "threadrun", path
 }

@@ -2,7 +2,10 @@ package a2a
 
 import (
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -65,6 +68,31 @@ func TestTextOfAnA2AAgentArrivesOnce(t *testing.T) {
 			t.Errorf("%d chunks make up %q", chunks, said)
 		}
 	}
+}
+
+// TestBridgesInARow checks a bridge in front of another bridge's A2A agent: a conversation works, and a client of a bridge
+// in front of itself learns that its agent is a loop.
+func TestBridgesInARow(t *testing.T) {
+	t.Parallel()
+	var loop atomic.Pointer[url.URL]
+	front := rig.Configured(t, `
+webhooks: {allow_private_networks: true}
+agents:
+  asks: {url: "`+served(t, "").URL+`/a2a/asks", dialect: a2a}
+  loop: {url: $LOOP/a2a/loop, dialect: a2a}
+`, map[string]http.Handler{"loop": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httputil.NewSingleHostReverseProxy(loop.Load()).ServeHTTP(w, r)
+	})})
+	to, err := url.Parse(front.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop.Store(to)
+	c := client{front, "asks"}
+	asked := c.call("SendMessage", message("m", "hi", `,"contextId":"c"`)).Want(t, 200, "TASK_STATE_INPUT_REQUIRED", "Which day?")
+	answer := message("m-2", "Friday", `,"taskId":"`+asked.Text("result.task.id")+`"`)
+	c.call("SendMessage", answer).Want(t, 200, "TASK_STATE_COMPLETED", "Friday it is.", `"contextId":"c"`)
+	client{front, "loop"}.call("SendMessage", message("m", "hi", "")).Want(t, 200, "TASK_STATE_FAILED", "come through this bridge before", `"code":"upstream_error"`)
 }
 
 // TestAnAuthorizationIsAwaited checks that clients learn that an A2A agent waits for an authorization: a blocking call

@@ -43,7 +43,7 @@ func TestCards(t *testing.T) {
 	}
 	b.Get("/a2a/.well-known/agent-card.json").Want(t, 404, "/a2a/NAME/")
 	b.Get("/a2a/chat").Want(t, 405, "JSON-RPC", "/a2a/chat"+card)
-	b.Get("/a2a/chat/").Want(t, 404, "without the slash")
+	b.Get("/a2a/chat/").Want(t, 405, "JSON-RPC", "/a2a/chat"+card)
 	b.Post("/a2a/chat/nothing", "{}").Want(t, 404, "nothing at this path")
 	b.Do("DELETE", "/a2a/chat/tasks", "").Want(t, 405, "GET")
 	b.Do("GET", "/a2a/chat/v1/message:send", "").Want(t, 405, `"code":-32601`)

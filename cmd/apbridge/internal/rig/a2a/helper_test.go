@@ -45,6 +45,15 @@ func (c client) fails(code int, method, params string, headers ...string) rig.An
 	return a
 }
 
+// violates checks that a call is refused because of a field (S 9.5).
+func (c client) violates(field, method, params string) {
+	c.T.Helper()
+	a := c.fails(-32602, method, params)
+	if a.At("error.data.0.@type") != "type.googleapis.com/google.rpc.BadRequest" || a.At("error.data.0.fieldViolations.0.field") != field {
+		c.T.Errorf("%s %.300s: %s, want a violation of %s", method, params, a.Body, field)
+	}
+}
+
 // task returns the task with an id.
 func (c client) task(id string) rig.Answer {
 	c.T.Helper()

@@ -34,6 +34,8 @@ func TestVersions(t *testing.T) {
 			b.Post("/a2a/steps?A2A-Version="+x.version, request(x.method, `{"id":"`+task+`"}`)).Want(t, 200, x.want)
 		}
 	}
+	// Clients that resolve the card's path against the URL need the slash at its end.
+	b.Post("/a2a/steps/", request("GetTask", `{"id":"`+task+`"}`)).Want(t, 200, `"state":"TASK_STATE_COMPLETED"`)
 	for version, status := range map[string]int{"1.0": 200, "1.0.7": 200, "0.3": 400, "2.0": 400, "x": 400} {
 		b.Do("GET", "/a2a/steps/tasks/"+task, "", "A2A-Version", version).Want(t, status)
 	}
@@ -263,6 +265,43 @@ func TestParts(t *testing.T) {
 	}
 	if !strings.Contains(done.String(), `{"n":1.50}`) {
 		t.Errorf("the number lost digits: %s", done.Body)
+	}
+}
+
+// TestLargeFilesOfMessages checks that a file above a2a.max_inline is a link to its bytes in every history, for callers of
+// its tenant.
+func TestLargeFilesOfMessages(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, "a2a: {max_inline: 10}\nauth: {keys: [{id: a, key: key-of-a-which-is-long, tenant: a}, {id: b, key: key-of-b-which-is-long, tenant: b}]}"), "steps"}
+	as := []string{"X-Api-Key", "key-of-a-which-is-long"}
+	poem := "<b>roses are red</b>"
+	send := `{"message":{"messageId":"m","role":"ROLE_USER","contextId":"c","parts":[{"text":"see"},{"raw":"` + base64.StdEncoding.EncodeToString([]byte(poem)) + `","filename":"poem.html","mediaType":"text/html"}]}}`
+	done := c.call("SendMessage", send, as...).Want(t, 200, "COMPLETED")
+	task := done.Text("result.task.id")
+	again := c.stream("SendStreamingMessage", send, 0, as...)
+	for what, file := range map[string]any{
+		"a call":   done.At("result.task.history.0.parts.1"),
+		"GetTask":  c.call("GetTask", `{"id":"`+task+`"}`, as...).At("result.history.0.parts.1"),
+		"a list":   c.call("ListTasks", `{}`, as...).At("result.tasks.0.history.0.parts.1"),
+		"a stream": again[0].At("result.task.history.0.parts.1"),
+	} {
+		link := rig.TextOf(rig.Dig(file, "url"))
+		if !strings.HasPrefix(link, c.URL) || rig.Dig(file, "filename") != "poem.html" || rig.Dig(file, "mediaType") != "text/html" {
+			t.Fatalf("%s has the file %v", what, file)
+		}
+		path := strings.TrimPrefix(link, c.URL)
+		if got := c.Do("GET", path, "", as...).OK(); string(got.Body) != poem || got.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %s has %q", what, link, got.Body)
+		}
+		c.Do("GET", path, "", "X-Api-Key", "key-of-b-which-is-long").Is(404)
+		c.Get(path).Want(t, 401)
+	}
+	// An agent with a state of its own keeps the file there, where no client can download it.
+	chat := client{c.Bridge, "chat"}
+	for _, f := range chat.stream("SendStreamingMessage", send, 0, as...) {
+		if strings.Contains(f.Data, `"raw"`) {
+			t.Errorf("a frame has the bytes: %s", f.Data)
+		}
 	}
 }
 

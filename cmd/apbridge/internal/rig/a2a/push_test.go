@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,10 +167,21 @@ func TestPushURLsInsideAreRefused(t *testing.T) {
 	for _, url := range []string{
 		"http://127.0.0.1/", "http://2130706433/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/", "file:///etc/passwd", "https://u:p@example.com/", "/relative", "",
 	} {
-		c.fails(-32602, "CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","url":"`+url+`"}`)
-		c.fails(-32602, "SendMessage", `{"message":{"messageId":"m-2","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{"url":"`+url+`"}}}`)
+		c.violates("url", "CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","url":"`+url+`"}`)
+		for id, method := range map[string]string{"m-2": "SendMessage", "m": "SendMessage", "m-3": "SendStreamingMessage"} {
+			c.violates("configuration.taskPushNotificationConfig.url", method, strings.TrimSuffix(message(id, "hi", ""), "}")+`,"configuration":{"taskPushNotificationConfig":{"url":"`+url+`"}}}`)
+		}
 	}
-	c.fails(-32602, "CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","url":"https://example.com/","token":"a\nb"}`)
+	for members, field := range map[string]string{
+		`"token":"a\nb"`: "token", `"token":"` + strings.Repeat("x", 3000) + `"`: "token", `"id":"` + strings.Repeat("x", 3000) + `"`: "id",
+		`"authentication":{}`: "authentication.scheme", `"authentication":{"scheme":"a b"}`: "authentication.scheme",
+		`"authentication":{"scheme":"Bearer","credentials":"a\nb"}`: "authentication.credentials",
+	} {
+		c.violates(field, "CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","url":"https://example.com/",`+members+`}`)
+	}
+	c.violates("taskId", "CreateTaskPushNotificationConfig", `{"url":"https://example.com/"}`)
+	b.Post("/a2a/chat", request("tasks/pushNotificationConfig/set", `{"taskId":"`+task+`","pushNotificationConfig":{"url":"http://127.0.0.1/"}}`)).Want(t, 200, `"field":"pushNotificationConfig.url"`)
+	b.Post("/a2a/chat/tasks/"+task+"/pushNotificationConfigs", `{"url":"http://127.0.0.1/"}`).Want(t, 400, "google.rpc.BadRequest", `"field":"url"`)
 	c.fails(-32001, "CreateTaskPushNotificationConfig", `{"taskId":"nothing","url":"https://example.com/"}`)
 	if n := c.call("ListTasks", `{}`).At("result.totalSize"); n != 1.0 {
 		t.Errorf("there are %v tasks", n)

@@ -35,7 +35,7 @@ func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refused, that the run says why, and that it does not loop.
 func TestBridgeInFrontOfItself(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
+	for _, dialect := range []string{"taskstep", "threadrun", "a2a", "auto"} {
 		for _, bridges := range []int{1, 2} {
 			t.Run(dialect+", bridges "+string(rune('0'+bridges)), func(t *testing.T) {
 				t.Parallel()
@@ -59,12 +59,13 @@ func TestBridgeInFrontOfItself(t *testing.T) {
 	}
 }
 
-// TestLongChainsOfBridges checks that a chain of too many bridges is refused in either dialect, because replicas cannot
+// TestLongChainsOfBridges checks that a chain of too many bridges is refused in every dialect, because replicas cannot
 // recognise each other, and that a short one is served.
 func TestLongChainsOfBridges(t *testing.T) {
 	t.Parallel()
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	far := "apbridge;id=1, apbridge;id=2, apbridge;id=3, apbridge;id=4, apbridge;id=5, apbridge;id=6, apbridge;id=7, apbridge;id=8, apbridge;id=9"
+	b.Do("POST", "/a2a/agent", "{}", "CDN-Loop", far).Want(t, 422, `"code":422,"status":"INVALID_ARGUMENT"`, "through 9 servers")
 	for _, path := range []string{"/threads", "/ap/v1/agent/tasks"} {
 		if got := b.Do("POST", path, `{}`, "CDN-Loop", far).Is(422); !rig.Says(string(got.Body), "through 9 servers", "treated as a loop") {
 			t.Errorf("response to %s: %s", path, got.Body)

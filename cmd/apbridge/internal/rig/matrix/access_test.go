@@ -167,7 +167,7 @@ func open(m rig.Route) bool { return m.Path == "/ok" || strings.Contains(m.Path,
 
 // isRPC reports whether the right depends on the body (TestPartsOfRequestsNeedRights).
 func isRPC(m rig.Route) bool {
-	return m.Path == "/a2a/{agent}" || strings.HasSuffix(m.Path, "/commands")
+	return strings.TrimSuffix(m.Path, "/") == "/a2a/{agent}" || strings.HasSuffix(m.Path, "/commands")
 }
 
 // isForbidden reports whether a response is a refusal in the form of the path's dialect.

@@ -146,6 +146,7 @@ var asks = map[string]ask{
 	"GET /inspect/compare":                        {query: "?a={run_id}&b={run_id}"},
 	// The status of a JSON-RPC response with an error is 200.
 	"POST /a2a/{agent}":                                      {body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"{task}"}}`, own: true},
+	"POST /a2a/{agent}/":                                     {body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"{task}"}}`, own: true},
 	"POST /a2a/{agent}/message:send":                         {body: aMessage},
 	"POST /a2a/{agent}/message:stream":                       {body: aMessage},
 	"GET /a2a/{agent}/tasks/{task}:subscribe":                {headers: []string{"Last-Event-ID", "1"}},

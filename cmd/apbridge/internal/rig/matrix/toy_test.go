@@ -213,8 +213,22 @@ func TestHooksOfATask(t *testing.T) {
 	for range 2 {
 		b.Do("DELETE", hooks+"/gone", "").OK()
 	}
+	// Clients of another dialect neither see nor change these hooks, even with the same ids.
+	configs := "/a2a/agent/tasks/" + task + "/pushNotificationConfigs"
+	before := string(b.Get(hooks).Body)
+	b.Post(configs, `{"id":"all","url":"`+receiver.URL+`/of-a2a"}`).OK()
+	if list := b.Get(configs).List("configs"); len(list) != 1 || rig.Dig(list[0], "url") != receiver.URL+"/of-a2a" {
+		t.Errorf("A2A has the configurations %v", list)
+	}
+	b.Get(configs+"/asks").Want(t, 404, "TASK_NOT_FOUND")
+	for _, id := range []string{"all", "asks"} {
+		b.Do("DELETE", configs+"/"+id, "").OK()
+	}
+	if after := string(b.Get(hooks).Body); after != before || len(b.Get(configs).List("configs")) != 0 {
+		t.Errorf("the hooks were %q, and are %q", before, after)
+	}
 	b.Do("POST", hooks, "x "+receiver.URL+" s never").Want(t, 422, "There is no task status")
-	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "webhook must be an http or https URL")
+	b.Do("POST", hooks, "x ftp://x s done").Want(t, 422, "hook.url: must be an http or https URL")
 	b.Do("POST", "/toys/agent/hooks/unknown", "x "+receiver.URL+" s done").Want(t, 404, "no task")
 	b.Do("POST", "/toy/say", "Friday", "Toy-Task", task).Want(t, 200, ".\n")
 	got := map[string][]string{}
