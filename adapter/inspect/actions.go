@@ -29,6 +29,7 @@ const (
 	inputSays       = "says"  // the input as a user's message
 	inputJSON       = "input" // the input as JSON
 	inputWhere      = "where" // the thread on which a run is repeated
+	inputRun        = "run"   // the run whose page has the form
 )
 
 // Values of inputWhere.
@@ -366,14 +367,18 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		return s.confirm(w, r, confirmation{
+		c := confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q receives it and continues its work.", asks.Agent)},
 			Sends: cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
-		}, inputQuestion, id, answerJSON, adapter.InASCII(said))
+		}
+		if from := in.Get(inputRun); from != "" {
+			c.Back = runPath(from)
+		}
+		return s.confirm(w, r, c, inputQuestion, id, answerJSON, adapter.InASCII(said), inputRun, in.Get(inputRun))
 	}
-	err = s.start(w, r, s.resumeRequest(t.ID, asks, q.ID, said, in.Get(inputOnce)))
+	made, err := s.Service.StartRun(ctx, new(s.resumeRequest(t.ID, asks, q.ID, said, in.Get(inputOnce))))
 	if err == nil {
-		return nil
+		return redirect(w, r, afterAnswer(in, made), viewStarted(made))
 	}
 	if class := mapping.Classify(err).Class; class == mapping.Conflict || class == mapping.Invalid {
 		if t, failed := s.Service.GetThread(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, hasID(id)) {
@@ -381,6 +386,15 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return err
+}
+
+// afterAnswer returns the page that follows an answer: the run that continues, if the form was on the page of a run, or
+// else the thread.
+func afterAnswer(in url.Values, made *adapter.Started) string {
+	if in.Get(inputRun) != "" {
+		return runPath(made.Run.ID)
+	}
+	return threadPath(made.Run.ThreadID)
 }
 
 func hasID(id string) func(mapping.Interrupt) bool {
@@ -413,7 +427,7 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 		return mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question is not open.")
 	}
 	if made := s.repeatedAnswer(r.Context(), in, by, id); made != nil {
-		return redirect(w, r, threadPath(thread), viewStarted(made))
+		return redirect(w, r, afterAnswer(in, made), viewStarted(made))
 	}
 	who := "a caller without a key"
 	if by.Owner != "" {

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html")
+	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html", "question.html")
 	eventHTML = newPage("event", "runs", "run.css")
 	callHTML  = newPage("call", "runs", "run.css")
 )
@@ -80,6 +80,14 @@ func (v runView) SaysWhy() bool {
 
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
+
+// FormOf returns the form for an open question of the run.
+func (v runView) FormOf(id string) (f questionForm) {
+	if i := slices.IndexFunc(v.Questions, hasID(id)); i >= 0 {
+		f = formOf(v.Questions[i])
+	}
+	return f
+}
 
 // lossView is a request field that the agent did not get as it was sent.
 type lossView struct {

@@ -249,10 +249,10 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	for _, q := range v.Questions {
 		text := cut(rule.QuestionText(q.Value))
 		if n := len(list) - 1; n >= 0 && list[n].Role == "agent" && list[n].Text == text { // a task/step agent's last words are its question
-			list[n].Asks, list[n].Open = true, true
+			list[n].Asks, list[n].Question = true, q.ID
 			continue
 		}
-		list = append(list, turn{Role: "agent", Text: text, Asks: true, Open: true})
+		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: q.ID})
 	}
 	earlier = max(0, len(list)-storyTurns)
 	return list[earlier:], earlier

@@ -106,7 +106,7 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		return f
 	}
 	asked := []mapping.Interrupt{{Value: json.RawMessage(`{"question":"Which colour?"}`)}}
-	open := []mapping.Interrupt{{Value: json.RawMessage(`"Which size?"`)}}
+	open := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Which size?"`)}}
 	const old, changed = `{"id":"1","type":"human","content":"Paint"}`, `{"id":"2","type":"ai","content":"I paint"}`
 	r := storyReader{
 		run:    &mapping.Run{Options: mapping.RunOptions{Resuming: true, Asked: asked}},
@@ -119,14 +119,14 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		{Role: "person", Text: cutText{Text: "Red"}},
 		{ID: "2", Role: "agent", Text: cutText{Text: "I paint"}},
 		{ID: "3", Role: "tool", Text: cutText{Text: "done"}, Answers: "c"},
-		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true},
+		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || earlier != 0 {
 		t.Errorf("%d earlier (-want +got):\n%s", earlier, diff)
 	}
 	r = storyReader{run: &mapping.Run{}, after: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"Which size?"}]}`)}
 	got, _ = r.turns(&runView{Request: &cutText{Text: "Paint"}, Questions: open})
-	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true}}
+	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a question that is the last message (-want +got):\n%s", diff)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "thread.css", "thread.js")
+	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "thread.css", "thread.js")
 	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "thread.css", "live.js")
 	differenceHTML = newPage("difference", "runs", "turn.html", "thread.css", "live.js")
 )

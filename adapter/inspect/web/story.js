@@ -4,7 +4,7 @@ import { element, seconds, shown } from "./live.js";
 const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
 const quiet = (...words) => element("span", { class: "quiet" }, ...words);
 
-function turn(t, thread) {
+function turn(t, thread, run) {
   const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text),
     ...(t.text.cut ? t.answers ? [" …"] : [" … ", element("a", { href: thread }, `${t.text.cut} bytes more`)] : []));
   return element("li", { class: `turn ${t.role}${t.failure ? " failure" : ""}${t.asks ? " asks" : ""}` },
@@ -13,7 +13,7 @@ function turn(t, thread) {
     ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of a tool"), said) : said] : []),
     ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
     ...(t.calls ?? []).map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
-    ...(t.open ? [element("p", {}, element("a", { class: "answer", href: `${thread}#question-0` }, "Answer on the page of the thread"))] : []));
+    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []));
 }
 
 const least = 0.7; // percent, which can be seen
@@ -49,7 +49,7 @@ export function tell(story, run) {
   const turns = document.querySelector("[data-turns]"), bars = document.querySelector("[data-bars]");
   if (!turns || !bars) return;
   document.getElementById("summary").textContent = story.summary;
-  const made = story.turns.map((t) => turn(t, turns.dataset.thread));
+  const made = story.turns.map((t) => turn(t, turns.dataset.thread, run));
   const same = (n) => turns.children[n]?.textContent === made[n]?.textContent;
   let kept = 0;
   while (kept < made.length && same(kept)) kept++;
