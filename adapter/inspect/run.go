@@ -59,15 +59,24 @@ type runView struct {
 	Story     *story              `json:"story,omitempty"`        // on the first page, or if requested
 	Others    []otherRun          `json:"compare_with,omitempty"` // on the first page
 	MayAct    bool                `json:"-"`
+	Again     *againView          `json:"-"` // on the first page of a run that can be repeated
+	Curl      string              `json:"-"` // the command that repeats the run; "" if there is none
 	axisPage
 }
 
 // Title returns the beginning of the request for the heading.
 func (v runView) Title() string {
 	if v.Request == nil {
-		return "Run of " + v.Agent
+		return titleOf("", v.Agent)
 	}
-	return cutRunes(line(v.Request.Text), maxTitle)
+	return titleOf(v.Request.Text, v.Agent)
+}
+
+func titleOf(request, agent string) string {
+	if request == "" {
+		return "Run of " + agent
+	}
+	return cutRunes(line(request), maxTitle)
 }
 
 const maxTitle = 120 // runes
@@ -135,6 +144,13 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if q.after == 0 {
 		if v.Others, err = s.listOthers(ctx, run); err != nil {
 			return v, err
+		}
+		again, err := s.viewAgain(r, run)
+		if err != nil {
+			return v, err
+		}
+		if !again.Answers {
+			v.Again, v.Curl = &again, again.Curl(s.dialectOf(run))
 		}
 	}
 	if run.Fault != nil {
