@@ -307,7 +307,7 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {
-    assert.match(await p.locator("#summary").textContent(), /^Failed before its first step in /);
+    assert.match(await p.locator("#summary").textContent(), /^Failed: .* It ended before its first step in /);
     assert.notEqual(await p.locator(".lane.failed").count(), 0);
   });
 });

@@ -329,7 +329,7 @@ func faultText(c *comparedRun) string {
 	if c.view.Fault == nil {
 		return ""
 	}
-	return brief(mapping.WithoutAgent(c.Agent, c.view.Fault.Message))
+	return causeOf(c.Agent, c.view.Fault)
 }
 
 func answerText(c *comparedRun) string {
