@@ -61,6 +61,7 @@ type runView struct {
 	MayAct    bool                `json:"-"`
 	Again     *againView          `json:"-"` // on the first page of a run that can be repeated
 	Curl      string              `json:"-"` // the command that repeats the run; "" if there is none
+	Own       int                 `json:"-"` // the place among Columns, from 1, of the dialect of the run's client; 0 if unknown
 	axisPage
 }
 
@@ -135,6 +136,8 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	run := &a.run // as of the page
 	rows.Rows = withCalls(rows.Rows, run, calls, rows.From, rows.To)
 	v.Columns, v.Tokens, v.After, v.MayAct, v.axisPage = a.clients(), q.tokens, q.after, mayAct(ctx), rows
+	own := s.dialectOf(run)
+	v.Own = 1 + slices.IndexFunc(a.columns, func(c column) bool { return c.dialect == own })
 	if len(run.Options.Losses) > 0 {
 		dialect := s.About(ctx, []string{run.Agent})[run.Agent].Dialect
 		for _, l := range run.Options.Losses {
@@ -150,7 +153,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 			return v, err
 		}
 		if !again.Answers {
-			v.Again, v.Curl = &again, again.Curl(s.dialectOf(run))
+			v.Again, v.Curl = &again, again.Curl(own)
 		}
 	}
 	if run.Fault != nil {
