@@ -275,7 +275,7 @@ func (s *server) againPage(w http.ResponseWriter, r *http.Request) error {
 func (s *server) viewAgain(r *http.Request, run *mapping.Run) (v againView, err error) {
 	input := givenInput(run)
 	v = againView{
-		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Title: titleOf(rule.RequestText(run.Kwargs), run.Agent),
+		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Title: requestTitle(rule.RequestText(run.Kwargs), run.Agent),
 		Long: len(input) > maxEdit, Answers: run.Options.Resuming, MayAct: mayAct(r.Context()), Programs: []adapter.Programs{},
 	}
 	if v.Agents, err = s.agentNames(r.Context(), run.Agent); err != nil {

@@ -147,7 +147,7 @@ func (s *server) nameRun(ctx context.Context, st adapter.ThreadState) (string, e
 	if err != nil {
 		return "", err
 	}
-	return " of “" + cutRunes(titleOf(rule.RequestText(run.Kwargs), run.Agent), maxRunName) + "”", nil
+	return " of “" + cutRunes(requestTitle(rule.RequestText(run.Kwargs), run.Agent), maxRunName) + "”", nil
 }
 
 // stepName names the step of a checkpoint. LangGraph numbers the input -1.

@@ -68,12 +68,13 @@ type runView struct {
 // Title returns the beginning of the request for the heading.
 func (v runView) Title() string {
 	if v.Request == nil {
-		return titleOf("", v.Agent)
+		return requestTitle("", v.Agent)
 	}
-	return titleOf(v.Request.Text, v.Agent)
+	return requestTitle(v.Request.Text, v.Agent)
 }
 
-func titleOf(request, agent string) string {
+// requestTitle returns the beginning of a request, or words for a run without one.
+func requestTitle(request, agent string) string {
 	if request == "" {
 		return "Run of " + agent
 	}
