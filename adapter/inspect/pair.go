@@ -31,6 +31,8 @@ type barPair struct {
 	A          *bar      `json:"a,omitempty"`
 	B          *bar      `json:"b,omitempty"`
 	Difference string    `json:"difference,omitempty"`
+
+	place float64 // in the order of the page: when it begins, or the pair before it of the same kind
 }
 
 // wordWork bounds the comparison of words on one page; see wordDifference.
@@ -228,7 +230,7 @@ func callNote(kind matchKind) string {
 }
 
 // pairBars pairs the steps of two waterfalls, and their calls, by names and order. Steps of which no name is in both are
-// paired by order alone. It returns all in the order in which they begin.
+// paired by order alone. It returns all in the order in which they begin, with the order of each kind kept.
 func pairBars(a, b []bar) []barPair {
 	list := []barPair{}
 	for _, kind := range []barKind{barWaiting, barStep, barCall, barRest} {
@@ -240,8 +242,11 @@ func pairBars(a, b []bar) []barPair {
 		if unlike {
 			alike = func(bar, bar) float32 { return 1 }
 		}
+		place := 0.0
 		for _, at := range pairUp(x, y, same, alike) {
 			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
+			place = max(place, cmp.Or(p.A, p.B).Begin)
+			p.place = place
 			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })
 			if kind == barWaiting && p.Kind == inBoth && sameTime(p.A.Length(), 0) {
 				continue
@@ -255,7 +260,7 @@ func pairBars(a, b []bar) []barPair {
 			list = append(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(p, q barPair) int { return cmp.Compare(cmp.Or(p.A, p.B).Begin, cmp.Or(q.A, q.B).Begin) })
+	slices.SortStableFunc(list, func(p, q barPair) int { return cmp.Compare(p.place, q.place) })
 	return list
 }
 

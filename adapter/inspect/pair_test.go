@@ -128,6 +128,22 @@ func TestBarsArePairedByKindAndName(t *testing.T) {
 	}
 }
 
+// A step that only one run has keeps its place between the others.
+func TestPairedBarsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	step := func(name string, begin float64) bar { return bar{Kind: barStep, Name: name, Begin: begin} }
+	swift, slow := []bar{step("plan", 0), step("answer", 1)}, []bar{step("plan", 0), step("check", 2), step("answer", 3)}
+	for _, list := range [][]barPair{pairBars(swift, slow), pairBars(slow, swift)} {
+		var got []string
+		for _, p := range list {
+			got = append(got, p.Name)
+		}
+		if diff := cmp.Diff([]string{"plan", "check", "answer"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // Steps of runs that have no name in common are paired by their order.
 func TestBarsWithoutCommonNamesArePairedByOrder(t *testing.T) {
 	t.Parallel()
