@@ -17,7 +17,7 @@ const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, graph, program, folder;
 let release; // releases the requested step
 
-/** A task/step agent: with "wait" each step waits for release, "fail" fails, and anything else writes an HTML file and outputs a long line. */
+/** A task/step agent: with "wait" each step waits for release, "fail" fails, "ask me" begins with a question, and anything else writes an HTML file and outputs a long line. */
 function serveAgent() {
   const tasks = new Map();
   const told = (res, status, body) => { res.writeHead(status, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
@@ -42,6 +42,10 @@ function serveAgent() {
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
     if (task.input.includes("wait")) await new Promise((r) => { release = r; });
     task.steps++;
+    if (task.input.includes("ask me") && task.steps === 1) {
+      const question = { question: `${hostile} Which plant?` };
+      return told(res, 200, { task_id: id, step_id: "s1", name: "ask_user", status: "completed", output: question.question, additional_output: { use_tool: { name: "ask_user", arguments: question } }, artifacts: [], is_last: false });
+    }
     const last = task.steps === 3, said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
     if (last && !task.input.includes("wait")) task.artifacts = [file];
     told(res, 200, { task_id: id, step_id: `s${task.steps}`, name: "work", status: "completed", output: said, artifacts: last ? task.artifacts : [], is_last: last });
@@ -141,7 +145,7 @@ const misplaced = (page, dialects) => page.evaluate((dialects) => {
   }).map((row) => row.outerHTML.slice(0, 120));
 }, dialects);
 
-for (const input of ["work", "fail"]) {
+for (const input of ["work", "fail", "ask me"]) {
   describe(`a run that is to ${input}`, () => {
     let pages;
     before(async () => {
@@ -221,7 +225,7 @@ async function told(p) {
 test("an axis says what its rows and cells are, also to browsers that take it for no table", async () => {
   const { id } = await run("work");
   const answer = await (await fetch(`${bridge}/inspect/runs/${id}`, { headers: { Accept: "text/html" } })).text();
-  const parts = answer.match(/<table class="axis"[^]*<\/table>/)[0].match(/<(table|thead|tbody|tr|th|td)\b[^>]*>/g);
+  const parts = answer.match(/<table class="axis[^]*<\/table>/)[0].match(/<(table|thead|tbody|tr|th|td)\b[^>]*>/g);
   assert.deepEqual(parts.filter((one) => !one.includes(" role=")), []);
 });
 
@@ -303,13 +307,13 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {
-    assert.match(await p.locator("#summary").textContent(), /^Failed before its first step in /);
+    assert.match(await p.locator("#summary").textContent(), /^Failed: .* It ended before its first step in /);
     assert.notEqual(await p.locator(".lane.failed").count(), 0);
   });
 });
 
 test("lengths of time are written as the bridge writes them", () => shown("/inspect", {}, async (p) => {
-  for (const [s, text] of Object.entries({ 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s" })) {
+  for (const [s, text] of Object.entries({ 0: "0 ms", 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s" })) {
     assert.equal(await p.evaluate(async (s) => (await import(new URL("inspect/web/live.js", location.href))).seconds(s), Number(s)), text);
   }
 }));
@@ -335,6 +339,23 @@ for (const javaScriptEnabled of [true, false]) {
     });
     release();
     release = undefined;
+  });
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a question is answered on the page of its run, ${javaScriptEnabled ? "by keyboard" : "without scripts"}`, async () => {
+    const { id } = await run("ask me");
+    await shown(`/inspect/runs/${id}`, { javaScriptEnabled }, async (p) => {
+      await p.locator(".turn.asks").getByLabel("Your answer").fill("A fern");
+      await p.getByRole("button", { name: "Answer …" }).press("Enter");
+      await p.getByRole("heading", { level: 1, name: "Send this answer?" }).waitFor();
+      await p.getByRole("button", { name: "Send the answer" }).press("Enter");
+      await p.waitForURL(/\/inspect\/runs\//);
+      assert.ok(!p.url().endsWith(id), p.url());
+      await p.locator(".turn.person").getByText("A fern").waitFor();
+      await p.goto(`${bridge}/inspect/runs/${id}`);
+      assert.equal(await p.getByRole("button", { name: "Answer …" }).count(), 0);
+    });
   });
 }
 

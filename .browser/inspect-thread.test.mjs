@@ -152,8 +152,8 @@ for (const javaScriptEnabled of [true, false]) {
 }
 
 test("a run is made again with another input", () => shown(`/inspect/runs/${run}/again`, {}, async (page) => {
-  await page.getByText("curl -s").first().waitFor();
-  await page.getByLabel("Input (JSON)").fill('{"messages":[{"role":"user","content":"A third garden"}]}');
+  assert.equal(await page.getByText("curl -s").first().isVisible(), false, "the code is folded");
+  await page.getByLabel("Message").fill("A third garden");
   await page.getByRole("button", { name: "Run again …" }).click();
   await page.getByRole("button", { name: "Run it again" }).click();
   await page.locator(".turn").getByText("A third garden").first().waitFor();
@@ -163,6 +163,7 @@ test("a run is made again with another input", () => shown(`/inspect/runs/${run}
 for (const permissions of [["clipboard-read", "clipboard-write"], []]) {
   test(`a program is copied, ${permissions.length > 0 ? "by keyboard" : "or selected where the page may not copy"}`, () => shown(`/inspect/runs/${run}/again`, { permissions }, async (page) => {
     if (permissions.length === 0) await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); });
+    await page.locator("summary", { hasText: "JavaScript" }).press("Enter");
     const program = page.locator("figure", { hasText: "JavaScript" });
     await program.getByRole("button", { name: "Copy" }).press("Enter");
     await program.getByRole("button", { name: permissions.length > 0 ? "Copied" : "Selected" }).waitFor();

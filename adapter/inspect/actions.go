@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/gorilla/mux"
 )
 
@@ -29,6 +31,7 @@ const (
 	inputSays       = "says"  // the input as a user's message
 	inputJSON       = "input" // the input as JSON
 	inputWhere      = "where" // the thread on which a run is repeated
+	inputRun        = "run"   // the run whose page has the form
 )
 
 // Values of inputWhere.
@@ -83,13 +86,13 @@ func viewStarted(s *adapter.Started) startedView {
 	return startedView{s.Run.ID, s.Run.ThreadID, s.Losses}
 }
 
-// start starts a run and redirects to its thread.
+// start starts a run and redirects to its page.
 func (s *server) start(w http.ResponseWriter, r *http.Request, n adapter.RunRequest) error {
 	made, err := s.Service.StartRun(r.Context(), &n)
 	if err != nil {
 		return err
 	}
-	return redirect(w, r, threadPath(made.Run.ThreadID), viewStarted(made))
+	return redirect(w, r, runPath(made.Run.ID), viewStarted(made))
 }
 
 func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
@@ -116,14 +119,10 @@ func (s *server) try(w http.ResponseWriter, r *http.Request) error {
 		}, inputText, text)
 	}
 	input := messageInput(text)
-	made, err := s.Service.StartRun(r.Context(), &adapter.RunRequest{
+	return s.start(w, r, adapter.RunRequest{
 		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: s.flavour(""),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"}, IdempotencyKey: in.Get(inputOnce),
 	})
-	if err != nil {
-		return err
-	}
-	return redirect(w, r, runPath(made.Run.ID), viewStarted(made))
 }
 
 func (s *server) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -176,14 +175,18 @@ func (s *server) fork(w http.ResponseWriter, r *http.Request) error {
 			says = append(says, "It receives no input and takes the steps that come next there.")
 		}
 		return s.confirm(w, r, confirmation{
-			Question: "Continue from here?", Says: says, Sends: cut(string(input)).Text, Button: "Continue from here",
+			Question: "Continue from here?", Says: says, Sends: shownInput(input), Button: "Continue from here",
 			Back: threadPath(threadOf(r)) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, hiddenJSON(input))
 	}
-	return s.start(w, r, adapter.RunRequest{
+	made, err := s.Service.StartRun(r.Context(), &adapter.RunRequest{
 		ThreadID: threadOf(r), CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: s.flavour(""), Input: input, HasInput: input != nil,
 		Kwargs: rule.RequestOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})
+	if err != nil {
+		return err
+	}
+	return redirect(w, r, threadPath(made.Run.ThreadID), viewStarted(made))
 }
 
 // inputOf returns the input in a form: JSON, a message, or nil.
@@ -205,6 +208,23 @@ func messageInput(text string) json.RawMessage {
 	return w.Close('}').Close(']').Close('}').Bytes
 }
 
+// plainText returns the text of an input that consists of one message of a user. ok is false for any other input.
+func plainText(input json.RawMessage) (text string, ok bool) {
+	in, err := rule.ParseInput(input, nil, "")
+	if err != nil || !in.HasText || len(in.Messages) != 1 || in.Other != nil || len(in.Files) > 0 || len(rule.Attachments(in.Messages[0])) > 0 {
+		return "", false
+	}
+	return in.Text, rawjson.Kind(input) == '"' || rawjson.Get(input, state.KeyMessages) != nil
+}
+
+// shownInput returns an input as a confirmation page shows it.
+func shownInput(input json.RawMessage) string {
+	if text, ok := plainText(input); ok {
+		return cut(text).Text
+	}
+	return cut(string(input)).Text
+}
+
 func hiddenJSON(value json.RawMessage) string {
 	if len(value) == 0 {
 		return ""
@@ -212,19 +232,32 @@ func hiddenJSON(value json.RawMessage) string {
 	return adapter.InASCII(value)
 }
 
-// againView is the page with the form that runs a request again.
+// againView is the page with the form that runs a request again. The page of the run has a shorter form.
 type againView struct {
-	RunID     string             `json:"run_id"`
-	ThreadID  string             `json:"thread_id"`
-	Agent     string             `json:"agent"`
-	Agents    []string           `json:"agents"`
-	Base      string             `json:"base,omitempty"` // the checkpoint from which the run started
-	Input     string             `json:"input,omitempty"`
-	Long      bool               `json:"long,omitempty"`    // the input is too long to be shown
-	Answers   bool               `json:"answers,omitempty"` // the run answered a question and cannot be repeated
-	Programs  []adapter.Programs `json:"programs"`
-	MayAct    bool               `json:"-"`
-	WithInput bool               `json:"-"`
+	RunID    string             `json:"run_id"`
+	ThreadID string             `json:"thread_id"`
+	Agent    string             `json:"agent"`
+	Agents   []string           `json:"agents"`
+	Base     string             `json:"base,omitempty"` // the checkpoint from which the run started
+	Title    string             `json:"-"`              // the beginning of the request
+	Input    string             `json:"input,omitempty"`
+	Text     string             `json:"text,omitempty"`    // the input, if it is only a text
+	Long     bool               `json:"long,omitempty"`    // the input is too long to be shown
+	Answers  bool               `json:"answers,omitempty"` // the run answered a question and cannot be repeated
+	Programs []adapter.Programs `json:"programs"`
+	MayAct   bool               `json:"-"`
+}
+
+// Curl returns the command for the dialect of the run's client, or for the last one; "" if there is none.
+func (v againView) Curl(dialect string) (command string) {
+	for _, p := range v.Programs {
+		for _, code := range p.Snippets {
+			if code.Language == "curl" && (command == "" || p.Dialect == dialect) {
+				command = code.Text
+			}
+		}
+	}
+	return command
 }
 
 func (s *server) againPage(w http.ResponseWriter, r *http.Request) error {
@@ -232,21 +265,30 @@ func (s *server) againPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	v, err := s.viewAgain(r, run)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, againHTML, "Run again", v)
+}
+
+func (s *server) viewAgain(r *http.Request, run *mapping.Run) (v againView, err error) {
 	input := givenInput(run)
-	v := againView{
-		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Long: len(input) > maxEdit, Answers: run.Options.Resuming,
-		WithInput: input != nil, MayAct: mayAct(r.Context()), Programs: []adapter.Programs{},
+	v = againView{
+		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Title: requestTitle(rule.RequestText(run.Kwargs), run.Agent),
+		Long: len(input) > maxEdit, Answers: run.Options.Resuming, MayAct: mayAct(r.Context()), Programs: []adapter.Programs{},
 	}
 	if v.Agents, err = s.agentNames(r.Context(), run.Agent); err != nil {
-		return err
+		return v, err
 	}
 	if !v.Long && !v.Answers {
 		if input != nil {
 			v.Input = indented(json.RawMessage(adapter.InASCII(input))) // in ASCII, because the field is sent back
 		}
+		v.Text, _ = plainText(input)
 		v.Programs = s.programs(r, run, input)
 	}
-	return s.show(w, r, againHTML, "Run again", v)
+	return v, nil
 }
 
 // programs returns programs for each dialect that start the run on a new thread.
@@ -291,8 +333,9 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if input == nil {
-		input = givenInput(run)
+	given := givenInput(run)
+	if text, ok := plainText(given); input == nil || ok && in.Get(inputJSON) == "" && in.Get(inputSays) == text {
+		input = given
 	}
 	agent := cmp.Or(in.Get(inputAgent), run.Agent)
 	n := requestAgain(run, input, agent)
@@ -315,12 +358,12 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		fields := []string{inputAgent, agent, inputWhere, in.Get(inputWhere)}
-		if in.Get(inputJSON) != "" || in.Get(inputSays) != "" {
+		if !bytes.Equal(input, given) {
 			fields = append(fields, inputJSON, hiddenJSON(input))
 		}
 		return s.confirm(w, r, confirmation{
 			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where), "The first run's completion hook is not called again."},
-			Sends: cut(string(input)).Text, Button: "Run it again", Back: "inspect/runs/" + run.ID + "/again",
+			Sends: shownInput(input), Button: "Run it again", Back: runPath(run.ID),
 		}, fields...)
 	}
 	return s.start(w, r, n)
@@ -366,14 +409,18 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		return s.confirm(w, r, confirmation{
+		c := confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q receives it and continues its work.", asks.Agent)},
 			Sends: cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
-		}, inputQuestion, id, answerJSON, adapter.InASCII(said))
+		}
+		if from := in.Get(inputRun); from != "" {
+			c.Back = runPath(from)
+		}
+		return s.confirm(w, r, c, inputQuestion, id, answerJSON, adapter.InASCII(said), inputRun, in.Get(inputRun))
 	}
-	err = s.start(w, r, s.resumeRequest(t.ID, asks, q.ID, said, in.Get(inputOnce)))
+	made, err := s.Service.StartRun(ctx, new(s.resumeRequest(t.ID, asks, q.ID, said, in.Get(inputOnce))))
 	if err == nil {
-		return nil
+		return redirect(w, r, afterAnswer(in, made), viewStarted(made))
 	}
 	if class := mapping.Classify(err).Class; class == mapping.Conflict || class == mapping.Invalid {
 		if t, failed := s.Service.GetThread(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, hasID(id)) {
@@ -381,6 +428,15 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return err
+}
+
+// afterAnswer returns the page that follows an answer: the run that continues, if the form was on the page of a run, or
+// else the thread.
+func afterAnswer(in url.Values, made *adapter.Started) string {
+	if in.Get(inputRun) != "" {
+		return runPath(made.Run.ID)
+	}
+	return threadPath(made.Run.ThreadID)
 }
 
 func hasID(id string) func(mapping.Interrupt) bool {
@@ -413,7 +469,7 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 		return mapping.Errorf(mapping.Conflict, mapping.CodeNoPendingInterrupt, "The question is not open.")
 	}
 	if made := s.repeatedAnswer(r.Context(), in, by, id); made != nil {
-		return redirect(w, r, threadPath(thread), viewStarted(made))
+		return redirect(w, r, afterAnswer(in, made), viewStarted(made))
 	}
 	who := "a caller without a key"
 	if by.Owner != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-var compareHTML = newPage("compare", "runs", "run.css", "compare.css", "track.html")
+var compareHTML = newPage("compare", "runs", "run.css", "compare.css", "track.html", "words.html")
 
 // compareView compares run b with run a.
 type compareView struct {
@@ -31,10 +31,9 @@ type compareView struct {
 	Turns   []turnPair  `json:"turns"`
 	Counted string      `json:"turns_summary"`
 	Bars    []barPair   `json:"bars"`
-	Seconds float64     `json:"seconds"` // length of the common time axis
-	Most    int64       `json:"-"`       // the largest number of tokens of a bar
-	// NoCalls is set if calls are not compared because those of one run were not kept.
-	NoCalls bool `json:"no_calls,omitempty"`
+	Seconds float64     `json:"seconds"`            // length of the common time axis
+	Most    int64       `json:"-"`                  // the largest number of tokens of a bar
+	NoCalls string      `json:"no_calls,omitempty"` // why calls are not compared
 }
 
 // comparedRun is one side of a comparison.
@@ -135,8 +134,16 @@ func viewCompared(a, b comparedRun) compareView {
 	v.Turns = pairTurns(x.Turns, y.Turns)
 	v.Counted = countTurns(v.Turns)
 	isCall := func(b bar) bool { return b.Kind == barCall }
-	if slices.ContainsFunc(x.Bars, isCall) != slices.ContainsFunc(y.Bars, isCall) {
-		v.NoCalls = true
+	isOther := func(b bar) bool { return b.Kind != barCall }
+	callsOfA, callsOfB := slices.DeleteFunc(slices.Clone(x.Bars), isOther), slices.DeleteFunc(slices.Clone(y.Bars), isOther)
+	switch {
+	case len(callsOfA)+len(callsOfB) == 0:
+	case len(callsOfA) == 0, len(callsOfB) == 0:
+		v.NoCalls = "Calls are not compared, because those of one run were not kept (inspector.capture)."
+	case !shareNames(callsOfA, callsOfB):
+		v.NoCalls = "Calls are not compared, because the runs have none in common."
+	}
+	if v.NoCalls != "" {
 		x.Bars, y.Bars = slices.DeleteFunc(x.Bars, isCall), slices.DeleteFunc(y.Bars, isCall)
 	}
 	v.Bars = pairBars(x.Bars, y.Bars)
@@ -252,6 +259,11 @@ func factsOf(a, b *comparedRun) []fact {
 	text("Agent", a.Agent, b.Agent)
 	text("Status", statusText(a), statusText(b))
 	text("Error", faultText(a), faultText(b))
+	answer := ""
+	if x, y := a.view.Answer, b.view.Answer; x != nil && y != nil && *x != *y {
+		answer = "different"
+	}
+	add("Answer", answerText(a), answerText(b), answer)
 	if a.run.Base != b.run.Base && (a.run.Base == "" || b.run.Base == "" || a.ThreadID == b.ThreadID) {
 		text("Started from", startText(a), startText(b))
 	}
@@ -317,7 +329,14 @@ func faultText(c *comparedRun) string {
 	if c.view.Fault == nil {
 		return ""
 	}
-	return brief(mapping.WithoutAgent(c.Agent, c.view.Fault.Message))
+	return causeOf(c.Agent, c.view.Fault)
+}
+
+func answerText(c *comparedRun) string {
+	if c.view.Answer == nil {
+		return ""
+	}
+	return line(c.view.Answer.Text)
 }
 
 func startText(c *comparedRun) string {

@@ -11,17 +11,17 @@ import (
 
 // turn is one message for display. The page links to the whole message.
 type turn struct {
-	Index   int        `json:"index"` // among all messages of the state, from 0
-	ID      string     `json:"id"`
-	Role    string     `json:"role"` // person, agent, tool, system, or the message's own word
-	Name    string     `json:"name,omitempty"`
-	Text    cutText    `json:"text"`
-	Files   []fileLink `json:"files,omitempty"`
-	Calls   []toolCall `json:"calls,omitempty"`
-	Answers string     `json:"answers,omitempty"` // the id of the tool call
-	Failure bool       `json:"failure,omitempty"` // the bridge's report of a failed run
-	Asks    bool       `json:"asks,omitempty"`    // a question that stopped a run
-	Open    bool       `json:"open,omitempty"`    // the question with which the run of the page ended
+	Index    int        `json:"index"` // among all messages of the state, from 0
+	ID       string     `json:"id"`
+	Role     string     `json:"role"` // person, agent, tool, system, or the message's own word
+	Name     string     `json:"name,omitempty"`
+	Text     cutText    `json:"text"`
+	Files    []fileLink `json:"files,omitempty"`
+	Calls    []toolCall `json:"calls,omitempty"`
+	Answers  string     `json:"answers,omitempty"`  // the id of the tool call
+	Failure  bool       `json:"failure,omitempty"`  // the bridge's report of a failed run
+	Asks     bool       `json:"asks,omitempty"`     // a question that stopped a run
+	Question string     `json:"question,omitempty"` // the id of the open question with which the run of the page ended
 }
 
 // fileLink is a file in a message.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -11,12 +12,14 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
 const (
 	maxChanges = 100
-	// maxAround is the length of the equal text that is shown on each side of a difference, in bytes.
+	maxRunName = 60 // runes
+	// maxAround is the length of the common text that is shown on each side of a difference, in bytes.
 	maxAround = 300
 )
 
@@ -53,16 +56,22 @@ type changeView struct {
 	Turn    *turn        `json:"turn,omitempty"`    // the message that was added or removed
 	Message string       `json:"message,omitempty"` // the role of the message that was changed
 	Parts   []changeView `json:"parts,omitempty"`   // of the message that was changed
-	Before  passage      `json:"before,omitzero"`
-	After   passage      `json:"after,omitzero"`
+	Words   []piece      `json:"words,omitempty"`   // of a text that was changed; a is the text before
+	Before  cutText      `json:"before,omitzero"`
+	After   cutText      `json:"after,omitzero"`
 }
 
-// passage is the part of a value that differs, with the equal text around it if it is part of a longer text.
-type passage struct {
-	Lead string `json:"lead,omitempty"`
-	Text string `json:"text"`
-	Tail string `json:"tail,omitempty"`
-	Cut  int    `json:"cut,omitempty"` // the number of bytes omitted at the end of Text
+// Groups returns the changes for display. Consecutive messages that were added, or removed, are a group; any other
+// change is one of its own.
+func (v differenceView) Groups() (list [][]changeView) {
+	for i, c := range v.Changes {
+		if i > 0 && c.Turn != nil && v.Changes[i-1].Turn != nil && v.Changes[i-1].Kind == c.Kind {
+			list[len(list)-1] = append(list[len(list)-1], c)
+		} else {
+			list = append(list, []changeView{c})
+		}
+	}
+	return list
 }
 
 // differencePage compares the checkpoints from and to. Without from it compares to with its parent. The tree names one
@@ -75,6 +84,15 @@ func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := differenceView{
 		ThreadID: to.ThreadID, From: from.Checkpoint, FromStep: stepName(stepOf(from), from.Parent), To: to.Checkpoint, ToStep: stepName(stepOf(to), to.Parent),
+	}
+	if runOf(from) != runOf(to) { // each run numbers its steps
+		for st, name := range map[*adapter.ThreadState]*string{&from: &v.FromStep, &to: &v.ToStep} {
+			of, err := s.nameRun(r.Context(), *st)
+			if err != nil {
+				return err
+			}
+			*name += of
+		}
 	}
 	v.Changes, v.More = changesOf(from.Values, to.Values, maxChanges)
 	v.Summary = v.summary()
@@ -111,6 +129,25 @@ func (s *server) comparedStates(r *http.Request, at []string, fromID, toID strin
 func stepOf(st adapter.ThreadState) int {
 	n, _ := strconv.Atoi(rawjson.ScalarText(rawjson.Get(st.Metadata, "step")))
 	return n
+}
+
+// runOf returns the id of the run that made a checkpoint, or "".
+func runOf(st adapter.ThreadState) string { return rawjson.GetText(st.Metadata, "run_id") }
+
+// nameRun returns words that name the run of a checkpoint by its request, to follow the step; "" without a run.
+func (s *server) nameRun(ctx context.Context, st adapter.ThreadState) (string, error) {
+	id := runOf(st)
+	if id == "" {
+		return "", nil
+	}
+	run, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: st.ThreadID, RunID: id})
+	if isNotFound(err) {
+		return " of a deleted run", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return " of “" + cutRunes(requestTitle(rule.RequestText(run.Kwargs), run.Agent), maxRunName) + "”", nil
 }
 
 // stepName names the step of a checkpoint. LangGraph numbers the input -1.
@@ -161,17 +198,25 @@ func (v *differenceView) summary() string {
 
 // changesOf lists at most most changes between two states: those of messages, then those of values.
 func changesOf(before, after json.RawMessage, most int) (list []changeView, more bool) {
-	list = []changeView{}
+	list, work := []changeView{}, wordWork
 	was, is := rawjson.Get(before, state.KeyMessages), rawjson.Get(after, state.KeyMessages)
 	if isList(was) && isList(is) {
-		list, more = messageChanges(was, is, most)
+		list, more = messageChanges(was, is, most, &work)
 		before, after = withoutMessages(before), withoutMessages(after)
 	}
 	rest, further := difference(before, after, most-len(list))
 	for _, c := range rest {
-		list = append(list, viewChange(c))
+		if !isFileTime(c.path) {
+			list = append(list, viewChange(c, &work))
+		}
 	}
 	return list, more || further
+}
+
+// isFileTime reports whether a value is the time at which a file was written. It changes with the content, or says
+// nothing.
+func isFileTime(path string) bool {
+	return strings.HasPrefix(path, state.KeyFiles+".") && strings.HasSuffix(path, ".modified_at")
 }
 
 func isList(b json.RawMessage) bool { return rawjson.IsNull(b) || rawjson.Kind(b) == '[' }
@@ -185,7 +230,7 @@ func withoutMessages(values json.RawMessage) json.RawMessage {
 }
 
 // messageChanges compares two lists of messages, by id if all have one.
-func messageChanges(before, after json.RawMessage, most int) (list []changeView, more bool) {
+func messageChanges(before, after json.RawMessage, most int, work *int) (list []changeView, more bool) {
 	was, is := elements(orEmptyList(before), orEmptyList(after))
 	add := func(c changeView) {
 		if more = len(list) >= most; !more {
@@ -209,7 +254,7 @@ func messageChanges(before, after json.RawMessage, most int) (list []changeView,
 		}
 		c := changeView{Path: joinPath(state.KeyMessages, m.Name), Kind: changed, Message: roleOf(m.Value)}
 		for _, part := range parts {
-			c.Parts = append(c.Parts, viewChange(part))
+			c.Parts = append(c.Parts, viewChange(part, work))
 		}
 		add(c)
 	}
@@ -219,7 +264,7 @@ func messageChanges(before, after json.RawMessage, most int) (list []changeView,
 		}
 	}
 	if len(was.list) == len(is.list) && reordered(was, is) {
-		add(changeView{Path: state.KeyMessages, Kind: changed, After: passage{Text: "The messages are in another order."}})
+		add(changeView{Path: state.KeyMessages, Kind: changed, After: cutText{Text: "The messages are in another order."}})
 	}
 	return list, more
 }
@@ -231,120 +276,54 @@ func orEmptyList(b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// viewChange shows texts as they are, with the differing part marked, and other values as JSON.
-func viewChange(c change) changeView {
+// viewChange compares texts word by word, and shows other values as JSON.
+func viewChange(c change, work *int) changeView {
 	v := changeView{Path: c.path, Kind: c.kind}
 	was, text := rawjson.Text(c.before)
 	is, also := rawjson.Text(c.after)
 	if text && also {
-		v.Before, v.After = passages(was, is)
+		v.Words = shortened(wordDifference(was, is, work))
 		return v
 	}
-	v.Before, v.After = wholePassage(c.before), wholePassage(c.after)
+	v.Before, v.After = shownValue(c.before), shownValue(c.after)
 	return v
 }
 
-func wholePassage(value json.RawMessage) passage {
+func shownValue(value json.RawMessage) cutText {
 	if text, ok := rawjson.Text(value); ok {
-		return differing(text)
+		return cut(text)
 	}
-	p := pretty(value)
-	return passage{Text: p.Text, Cut: p.Cut}
+	return pretty(value)
 }
 
-func differing(text string) passage {
-	c := cut(text)
-	return passage{Text: c.Text, Cut: c.Cut}
+// shortened cuts compared texts: the common parts to their ends next to differences, the others to their beginnings.
+func shortened(list []piece) []piece {
+	for i := range list {
+		p, first, last := &list[i], maxAround, maxAround
+		switch {
+		case p.Kind != inBoth:
+			first, last = maxText, 0
+		case i == 0:
+			first = 0
+		case i == len(list)-1:
+			last = 0
+		}
+		p.Text = endsOf(p.Text, first, last)
+	}
+	return list
 }
 
-// passages returns the differing parts of two texts, which begin and end between words if possible, with the ends of
-// the equal texts around them.
-func passages(before, after string) (was, is passage) {
-	begin := equalStart(before, after)
-	if !betweenWords(before, begin) || !betweenWords(after, begin) {
-		begin = wordStart(before, begin)
-	}
-	a, b := before[begin:], after[begin:]
-	end := equalEnd(a, b)
-	if !betweenWords(a, len(a)-end) || !betweenWords(b, len(b)-end) {
-		end -= restOfWord(a[len(a)-end:])
-	}
-	lead, tail := lastBytes(before[:begin], maxAround), firstBytes(a[len(a)-end:], maxAround)
-	was, is = differing(a[:len(a)-end]), differing(b[:len(b)-end])
-	was.Lead, was.Tail, is.Lead, is.Tail = lead, tail, lead, tail
-	return was, is
-}
-
-// equalStart returns the length of the common beginning of two texts, in bytes of whole runes.
-func equalStart(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) || n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {
-		n--
-	}
-	return n
-}
-
-// equalEnd returns the length of the common end of two texts, in bytes of whole runes.
-func equalEnd(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	for n > 0 && !utf8.RuneStart(a[len(a)-n]) {
-		n--
-	}
-	return n
-}
-
-// maxWord is the length, in bytes, up to which a difference inside a word is extended to the whole word.
-const maxWord = 24
-
-const spaces = " \n\t"
-
-func betweenWords(text string, at int) bool {
-	return at == 0 || at == len(text) || strings.IndexByte(spaces, text[at-1]) >= 0 || strings.IndexByte(spaces, text[at]) >= 0
-}
-
-// wordStart returns the place at which the word around a place begins.
-func wordStart(text string, at int) int {
-	if start := strings.LastIndexAny(text[:at], spaces) + 1; at-start <= maxWord {
-		return start
-	}
-	return at
-}
-
-// restOfWord returns the length of the rest of a word with which a text begins.
-func restOfWord(text string) int {
-	n := strings.IndexAny(text, spaces)
-	if n < 0 {
-		n = len(text)
-	}
-	if n > maxWord {
-		return 0
-	}
-	return n
-}
-
-func lastBytes(text string, n int) string {
-	if len(text) <= n {
+// endsOf returns at most first bytes of the beginning and last bytes of the end of a text, in whole runes.
+func endsOf(text string, first, last int) string {
+	at := len(text) - last
+	if at <= first {
 		return text
 	}
-	at := len(text) - n
+	for first > 0 && !utf8.RuneStart(text[first]) {
+		first--
+	}
 	for at < len(text) && !utf8.RuneStart(text[at]) {
 		at++
 	}
-	return "…" + text[at:]
-}
-
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return text[:first] + "…" + text[at:]
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,10 +23,11 @@ func TestDifferenceInWords(t *testing.T) {
 			[]string{"added messages.2: agent bye", "changed n: 1 to 2", "added m:  to 1", "added l:  to 1"}},
 		{`{"messages":[` + hi + `,` + bye + `]}`, `{"messages":[` + strings.Replace(hi, "hi", "ho", 1) + `]}`,
 			"1 message changed, 1 message removed between step 3 and step 5.",
-			[]string{"changed messages.1, by person: content hi to ho", "removed messages.2: agent bye"}},
+			[]string{"changed messages.1, by person: content [hi|ho]", "removed messages.2: agent bye"}},
 		{`{}`, `{"messages":[` + hi + `]}`, "1 message added between step 3 and step 5.", []string{"added messages.1: person hi"}},
 		{`{"messages":[` + hi + `,` + bye + `]}`, `{"messages":[` + bye + `,` + hi + `]}`, "1 value changed between step 3 and step 5.", []string{"changed messages:  to The messages are in another order."}},
 		{`{"messages":"x"}`, `{"messages":[]}`, "1 value changed between step 3 and step 5.", []string{"changed messages: x to []"}},
+		{`{"files":{"a":{"content":"x","modified_at":"1"}}}`, `{"files":{"a":{"content":"y","modified_at":"2"}}}`, "1 value changed between step 3 and step 5.", []string{"changed files.a.content: [x|y]"}},
 		{`7`, `{"a":1}`, "1 value changed between step 3 and step 5.", []string{"changed : 7 to {\n  \"a\": 1\n}"}},
 	} {
 		v := differenceView{From: "f", FromStep: "step 3", ToStep: "step 5"}
@@ -41,8 +41,10 @@ func TestDifferenceInWords(t *testing.T) {
 			case c.Message != "":
 				text += ", by " + c.Message + ":"
 				for _, p := range c.Parts {
-					text += " " + p.Path + " " + p.Before.Text + " to " + p.After.Text
+					text += " " + p.Path + " " + shortForm(p.Words)
 				}
+			case c.Words != nil:
+				text += ": " + shortForm(c.Words)
 			default:
 				text += ": " + c.Before.Text + " to " + c.After.Text
 			}
@@ -88,47 +90,35 @@ func TestDifferencePageIsBounded(t *testing.T) {
 	}
 }
 
-// The differing part of two texts is shown with whole words and the ends of the equal text around it.
-func TestPassages(t *testing.T) {
+// The common parts of long texts are cut to their ends next to a difference.
+func TestComparedTextsAreShortened(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("so ", 1000)
-	for _, tt := range []struct{ before, after, lead, was, is, tail string }{
-		{"a blue wall", "a black wall", "a ", "blue", "black", " wall"},
-		{"a wall", "a wall of stone", "a wall", "", " of stone", ""},
-		{"a wall of stone", "a wall", "a wall", " of stone", "", ""},
-		{"a garden", "a big garden", "a ", "", "big ", "garden"},
-		{"gard", "garden", "", "gard", "garden", ""},
-		{"", "x", "", "", "x", ""},
-		{"grün", "grau", "", "grün", "grau", ""},
-		{"ä", "ö", "", "ä", "ö", ""},
-		{long + "a" + long, long + "b" + long, "…" + long[len(long)-maxAround:], "aso", "bso", long[2:2+maxAround] + "…"},
-		{strings.Repeat("x", 100) + "a", strings.Repeat("x", 100) + "b", strings.Repeat("x", 100), "a", "b", ""},
+	long := strings.Repeat("so ", 300)
+	for _, tt := range []struct{ before, after, want string }{
+		{"a blue wall", "a black wall", "a [blue|black] wall"},
+		{"a wall", "a wall of stone", "a wall[| of stone]"},
+		{"ä", "ö", "[ä|ö]"},
+		{long + "a " + long, long + "b " + long, "…" + long[len(long)-maxAround:] + "[a|b] " + long[:maxAround-1] + "…"},
+		{"a " + long + "b", "c " + long + "d", "[a|c] " + long[:maxAround-1] + "…" + long[len(long)-maxAround:] + "[b|d]"},
+		{"", strings.Repeat("ä", maxText), "[|" + strings.Repeat("ä", maxText/2) + "…]"},
 	} {
-		was, is := passages(tt.before, tt.after)
-		got := []string{was.Lead, was.Text, is.Text, was.Tail}
-		if diff := cmp.Diff([]string{tt.lead, tt.was, tt.is, tt.tail}, got); diff != "" || was.Lead != is.Lead || was.Tail != is.Tail {
+		work := wordWork
+		if diff := cmp.Diff(tt.want, shortForm(shortened(wordDifference(tt.before, tt.after, &work)))); diff != "" {
 			t.Errorf("%.20q to %.20q (-want +got):\n%s", tt.before, tt.after, diff)
 		}
 	}
 }
 
-// A text consists of its passage if nothing is omitted.
-func FuzzPassages(f *testing.F) {
-	f.Add("a blue wall", "a black wall")
-	f.Add("\xc3\xa4\xc3\xb6", "\xc3\xb6\xb6")
-	f.Add("aaa", "aa")
-	f.Fuzz(func(t *testing.T, before, after string) {
-		if len(before)+len(after) > maxAround || !utf8.ValidString(before) || !utf8.ValidString(after) {
-			return
-		}
-		was, is := passages(before, after)
-		if was.Lead+was.Text+was.Tail != before || is.Lead+is.Text+is.Tail != after {
-			t.Errorf("%q is %+v, %q is %+v", before, was, after, is)
-		}
-		for _, part := range []string{was.Lead, was.Text, is.Text, was.Tail} {
-			if !utf8.ValidString(part) {
-				t.Errorf("%q to %q: %q", before, after, part)
-			}
-		}
-	})
+// Messages that were added together are one group.
+func TestChangesAreGrouped(t *testing.T) {
+	t.Parallel()
+	message := func(kind changeKind) changeView { return changeView{Kind: kind, Turn: &turn{}} }
+	v := differenceView{Changes: []changeView{message(added), message(added), {Kind: changed}, {Kind: changed}, message(added), message(removed)}}
+	var sizes []int
+	for _, g := range v.Groups() {
+		sizes = append(sizes, len(g))
+	}
+	if diff := cmp.Diff([]int{2, 1, 1, 1, 1}, sizes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

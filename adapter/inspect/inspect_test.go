@@ -190,7 +190,7 @@ func TestExportIsCompleteOrAborted(t *testing.T) {
 // The modules write the same: see .browser/inspect-run.test.mjs.
 func TestSpan(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[float64]string{0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {
+	for s, want := range map[float64]string{0: "0 ms", 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {
 		if got := secondsText(s); got != want {
 			t.Errorf("%v: %s, want %s", s, got, want)
 		}

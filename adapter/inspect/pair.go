@@ -12,7 +12,7 @@ type turnPair struct {
 	A     *turn      `json:"a,omitempty"`
 	B     *turn      `json:"b,omitempty"`
 	Notes []string   `json:"notes,omitempty"` // what differs
-	Words []piece    `json:"words,omitempty"` // of texts that differ
+	Words []piece    `json:"words,omitempty"` // of texts that differ but have words in common
 	Calls []callPair `json:"calls,omitempty"` // if some of them differ
 }
 
@@ -31,6 +31,8 @@ type barPair struct {
 	A          *bar      `json:"a,omitempty"`
 	B          *bar      `json:"b,omitempty"`
 	Difference string    `json:"difference,omitempty"`
+
+	place float64 // in the order of the page: when it begins, or the pair before it of the same kind
 }
 
 // wordWork bounds the comparison of words on one page; see wordDifference.
@@ -84,7 +86,8 @@ func kindOf[T any](a, b *T, same func(a, b T) bool) matchKind {
 }
 
 // pairTurns pairs the turns of two conversations that are the same, and between these the ones of the same role that have
-// most words in common.
+// most words in common. Turns that have few in common are paired in their order, and the last two because they are the
+// results.
 func pairTurns(a, b []turn) []turnPair {
 	work, list := wordWork, []turnPair{}
 	words := map[*turn]map[string]bool{}
@@ -101,7 +104,10 @@ func pairTurns(a, b []turn) []turnPair {
 		if a.Role != b.Role {
 			return 0
 		}
-		weight := leastAlike + overlap(words[a], words[b])
+		weight := float32(leastAlike)
+		if common := overlap(words[a], words[b]); common >= leastOverlap {
+			weight += common
+		}
 		if a == x[len(x)-1] && b == y[len(y)-1] {
 			weight += lastAlike
 		}
@@ -118,9 +124,10 @@ func pairTurns(a, b []turn) []turnPair {
 }
 
 const (
-	leastAlike = 0.1 // the weight of a pair that has only the role in common
-	lastAlike  = 0.2 // is added for the last turns, which are the results
-	maxWords   = 200 // of a turn that are looked at to find its partner
+	leastAlike   = 0.1 // the weight of a pair that has only the role in common
+	lastAlike    = 0.2 // is added for the last turns
+	leastOverlap = 0.2 // less is chance
+	maxWords     = 200 // of a turn that are looked at to find its partner
 )
 
 // words returns the first words of a turn and its tool calls.
@@ -171,10 +178,14 @@ func (p *turnPair) compare(work *int) {
 	}
 	if a.Text != b.Text {
 		p.Words = wordDifference(a.Text.Text, b.Text.Text, work)
-		if a.Text.Text == b.Text.Text {
+		switch {
+		case a.Text.Text == b.Text.Text:
 			p.note("the texts differ after the part that is shown")
-		} else {
+		case pieces(p.Words).countCommon() > 0:
 			p.note("different words")
+		default: // marks would cover everything
+			p.Words = nil
+			p.note("a different text")
 		}
 	}
 	if a.Asks != b.Asks {
@@ -218,8 +229,8 @@ func callNote(kind matchKind) string {
 	return "only in b"
 }
 
-// pairBars pairs the steps of two waterfalls, and their calls, by names and order. It returns all in the order in which
-// they begin.
+// pairBars pairs the steps of two waterfalls, and their calls, by names and order. Steps of which no name is in both are
+// paired by order alone. It returns all in the order in which they begin, with the order of each kind kept.
 func pairBars(a, b []bar) []barPair {
 	list := []barPair{}
 	for _, kind := range []barKind{barWaiting, barStep, barCall, barRest} {
@@ -227,21 +238,37 @@ func pairBars(a, b []bar) []barPair {
 		x, y := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
 		same := func(a, b bar) bool { return a.Name == b.Name }
 		alike := func(a, b bar) float32 { return equal(kind != barCall && commonName(a.Name) == commonName(b.Name)) }
+		unlike := kind == barStep && !shareNames(x, y)
+		if unlike {
+			alike = func(bar, bar) float32 { return 1 }
+		}
+		place := 0.0
 		for _, at := range pairUp(x, y, same, alike) {
 			p := barPair{A: element(x, at[0]), B: element(y, at[1])}
+			place = max(place, cmp.Or(p.A, p.B).Begin)
+			p.place = place
 			p.Kind = kindOf(p.A, p.B, func(a, b bar) bool { return sameTime(a.Length(), b.Length()) })
 			if kind == barWaiting && p.Kind == inBoth && sameTime(p.A.Length(), 0) {
 				continue
 			}
-			p.Name = cmp.Or(p.A, p.B).Name
+			if p.Name = cmp.Or(p.A, p.B).Name; unlike && p.A != nil && p.B != nil {
+				p.Name += " | " + p.B.Name
+			}
 			if p.A != nil && p.B != nil {
 				p.Difference = moreTime(p.A.Length(), p.B.Length(), "longer", "shorter")
 			}
 			list = append(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(p, q barPair) int { return cmp.Compare(cmp.Or(p.A, p.B).Begin, cmp.Or(q.A, q.B).Begin) })
+	slices.SortStableFunc(list, func(p, q barPair) int { return cmp.Compare(p.place, q.place) })
 	return list
+}
+
+// shareNames reports whether a bar of one list has the name of a bar of the other.
+func shareNames(x, y []bar) bool {
+	return slices.ContainsFunc(x, func(a bar) bool {
+		return slices.ContainsFunc(y, func(b bar) bool { return commonName(a.Name) == commonName(b.Name) })
+	})
 }
 
 // commonName returns the part of a step's name that is the same in each run: the number of a task's step, or the nodes of

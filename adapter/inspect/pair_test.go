@@ -33,6 +33,7 @@ func TestTurnsArePairedByContentThenByRole(t *testing.T) {
 		"less in b":        {[]string{"agent: 1", "agent: 2", "agent: 3"}, []string{"agent: 4"}, []string{"only_a 0 -", "only_a 1 -", "differs 2 0"}},
 		"other roles":      {[]string{"person: x"}, []string{"agent: x"}, []string{"only_a 0 -", "only_b - 0"}},
 		"the most alike":   {[]string{"agent: Plant ferns by the wall"}, []string{"agent: Ivy is strong", "agent: Plant ferns by the fence", "agent: Done"}, []string{"only_b - 0", "differs 0 1", "only_b - 2"}},
+		"by order":         {[]string{"agent: I look for plants", "tool: fern", "agent: Ferns"}, []string{"agent: Your garden", "agent: I wrote it", "agent: Done"}, []string{"differs 0 0", "only_a 1 -", "only_b - 1", "differs 2 2"}},
 		"before an anchor": {[]string{"agent: 1", "agent: end"}, []string{"agent: 2", "agent: 3", "agent: end"}, []string{"differs 0 0", "only_b - 1", "same 1 2"}},
 	} {
 		var got []string
@@ -62,7 +63,8 @@ func TestPairsNameWhatDiffers(t *testing.T) {
 		calls string
 	}{
 		"ids":          {turn{ID: "1", Calls: []toolCall{call("1", "read", "{}")}}, turn{ID: "2", Calls: []toolCall{call("2", "read", "{}")}}, "[]", "[]"},
-		"words":        {turn{Text: cut("one")}, turn{Text: cut("two")}, "[different words]", "[]"},
+		"words":        {turn{Text: cut("one red")}, turn{Text: cut("two red")}, "[different words]", "[]"},
+		"other texts":  {turn{Text: cut("one red.")}, turn{Text: cut("two.")}, "[a different text]", "[]"},
 		"a long end":   {turn{Text: cut(long + "a")}, turn{Text: cut(long + "b")}, "[the texts differ after the part that is shown]", "[]"},
 		"arguments":    {turn{Calls: []toolCall{call("1", "read", `{"a":1}`)}}, turn{Calls: []toolCall{call("1", "read", `{"a":2}`)}}, "[different tool calls]", "[differs]"},
 		"another call": {turn{Calls: []toolCall{call("1", "read", `{}`)}}, turn{Calls: []toolCall{call("1", "look", `{}`), call("2", "read", `{}`)}}, "[different tool calls]", "[only_b same]"},
@@ -122,6 +124,36 @@ func TestBarsArePairedByKindAndName(t *testing.T) {
 		"only_a work ", "only_a failed: x ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A step that only one run has keeps its place between the others.
+func TestPairedBarsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	step := func(name string, begin float64) bar { return bar{Kind: barStep, Name: name, Begin: begin} }
+	swift, slow := []bar{step("plan", 0), step("answer", 1)}, []bar{step("plan", 0), step("check", 2), step("answer", 3)}
+	for _, list := range [][]barPair{pairBars(swift, slow), pairBars(slow, swift)} {
+		var got []string
+		for _, p := range list {
+			got = append(got, p.Name)
+		}
+		if diff := cmp.Diff([]string{"plan", "check", "answer"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Steps of runs that have no name in common are paired by their order.
+func TestBarsWithoutCommonNamesArePairedByOrder(t *testing.T) {
+	t.Parallel()
+	a := []bar{{Kind: barStep, Name: "plan", End: 1}, {Kind: barStep, Name: "answer", Begin: 1, End: 2}}
+	b := []bar{{Kind: barStep, Name: "step 1: think", End: 1}, {Kind: barStep, Name: "step 2: write", Begin: 1, End: 3}, {Kind: barStep, Name: "step 3: finish", Begin: 3, End: 4}}
+	var got []string
+	for _, p := range pairBars(a, b) {
+		got = append(got, fmt.Sprintf("%s %s", p.Kind, p.Name))
+	}
+	if diff := cmp.Diff([]string{"same plan | step 1: think", "differs answer | step 2: write", "only_b step 3: finish"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -142,6 +142,8 @@ type namedPart struct {
 
 func secondsText(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
+	case d == 0:
+		return "0 ms"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.2f ms", s*1000)
 	case d < time.Second:

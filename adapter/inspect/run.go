@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html")
+	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html", "question.html")
 	eventHTML = newPage("event", "runs", "run.css")
 	callHTML  = newPage("call", "runs", "run.css")
 )
@@ -59,15 +59,26 @@ type runView struct {
 	Story     *story              `json:"story,omitempty"`        // on the first page, or if requested
 	Others    []otherRun          `json:"compare_with,omitempty"` // on the first page
 	MayAct    bool                `json:"-"`
+	Again     *againView          `json:"-"` // on the first page of a run that can be repeated
+	Curl      string              `json:"-"` // the command that repeats the run; "" if there is none
+	Own       int                 `json:"-"` // the place among Columns, from 1, of the dialect of the run's client; 0 if unknown
 	axisPage
 }
 
 // Title returns the beginning of the request for the heading.
 func (v runView) Title() string {
 	if v.Request == nil {
-		return "Run of " + v.Agent
+		return requestTitle("", v.Agent)
 	}
-	return cutRunes(line(v.Request.Text), maxTitle)
+	return requestTitle(v.Request.Text, v.Agent)
+}
+
+// requestTitle returns the beginning of a request, or words for a run without one.
+func requestTitle(request, agent string) string {
+	if request == "" {
+		return "Run of " + agent
+	}
+	return cutRunes(line(request), maxTitle)
 }
 
 const maxTitle = 120 // runes
@@ -80,6 +91,14 @@ func (v runView) SaysWhy() bool {
 
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
+
+// FormOf returns the form for an open question of the run.
+func (v runView) FormOf(id string) (f questionForm) {
+	if i := slices.IndexFunc(v.Questions, hasID(id)); i >= 0 {
+		f = formOf(v.Questions[i])
+	}
+	return f
+}
 
 // lossView is a request field that the agent did not get as it was sent.
 type lossView struct {
@@ -118,6 +137,8 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	run := &a.run // as of the page
 	rows.Rows = withCalls(rows.Rows, run, calls, rows.From, rows.To)
 	v.Columns, v.Tokens, v.After, v.MayAct, v.axisPage = a.clients(), q.tokens, q.after, mayAct(ctx), rows
+	own := s.dialectOf(run)
+	v.Own = 1 + slices.IndexFunc(a.columns, func(c column) bool { return c.dialect == own })
 	if len(run.Options.Losses) > 0 {
 		dialect := s.About(ctx, []string{run.Agent})[run.Agent].Dialect
 		for _, l := range run.Options.Losses {
@@ -127,6 +148,13 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	if q.after == 0 {
 		if v.Others, err = s.listOthers(ctx, run); err != nil {
 			return v, err
+		}
+		again, err := s.viewAgain(r, run)
+		if err != nil {
+			return v, err
+		}
+		if !again.Answers {
+			v.Again, v.Curl = &again, again.Curl(own)
 		}
 	}
 	if run.Fault != nil {
@@ -408,10 +436,10 @@ func (s *server) callBytes(w http.ResponseWriter, r *http.Request) error {
 	return sendText(w, "call-"+strconv.FormatInt(c.N, 10)+"-"+name, part.Body)
 }
 
-// lastFailedCall returns the newest failed call, or nil.
+// lastFailedCall returns the newest failed call, or nil. A resource that was looked up and not found is no failure.
 func (s *server) lastFailedCall(ctx context.Context, run string, calls []*callLine) (*callView, error) {
 	for _, c := range slices.Backward(calls) {
-		if !c.Failed() {
+		if !c.Failed() || c.Method == http.MethodGet && c.Status == http.StatusNotFound {
 			continue
 		}
 		whole, err := s.Service.GetCall(ctx, adapter.RunRef{RunID: run}, c.N)

@@ -59,7 +59,7 @@ const (
 	barWaiting barKind = "waiting" // before the run started
 	barStep    barKind = "step"    // from the step before it
 	barCall    barKind = "call"    // of the agent
-	barRest    barKind = "rest"    // from the last step to the end, or to now
+	barRest    barKind = "rest"    // from the last step to now, or from the failure to the end
 )
 
 // Length returns the length of the bar in seconds.
@@ -203,7 +203,7 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
 	switch {
 	case r.run.Fault != nil:
-		rest.Name, rest.Failed = "failed: "+r.run.Fault.Code, true
+		rest.Name, rest.Failed, rest.Begin = "failed", true, r.failedAt(t, calls)
 	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
 		rest.Name = "working"
 	}
@@ -213,6 +213,18 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
 	more = max(0, len(list)-storyBars)
 	return list[:len(list)-more], more
+}
+
+// failedAt returns when a run failed: after the newest step and the calls, or at its end if no calls were kept.
+func (r *storyReader) failedAt(t timing, calls []adapter.AgentCall) float64 {
+	if len(calls) == 0 {
+		return t.Total
+	}
+	at := r.newest
+	for _, c := range calls {
+		at = max(at, r.since(c.At.Add(c.Took)))
+	}
+	return min(at, t.Total)
 }
 
 // nameOfCall returns the method and the last part of the path of a call. The parts before it are mostly ids.
@@ -249,10 +261,10 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	for _, q := range v.Questions {
 		text := cut(rule.QuestionText(q.Value))
 		if n := len(list) - 1; n >= 0 && list[n].Role == "agent" && list[n].Text == text { // a task/step agent's last words are its question
-			list[n].Asks, list[n].Open = true, true
+			list[n].Asks, list[n].Question = true, q.ID
 			continue
 		}
-		list = append(list, turn{Role: "agent", Text: text, Asks: true, Open: true})
+		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: q.ID})
 	}
 	earlier = max(0, len(list)-storyTurns)
 	return list[earlier:], earlier
@@ -294,6 +306,26 @@ func spanOf(seconds float64) string {
 		d = d.Round(time.Millisecond)
 	}
 	return Span(d)
+}
+
+const maxCause = 200 // runes
+
+// causeOf returns the cause of a failure without its consequence and advice.
+func causeOf(agent string, f *mapping.Fault) string {
+	short := mapping.WithoutAgent(agent, f.Message)
+	cause, ok := strings.CutPrefix(short, "Cannot be reached: ")
+	if !ok {
+		return brief(short)
+	}
+	cause, _, _ = strings.Cut(strings.TrimSuffix(cause, "."), "; ")
+	if _, name, ok := strings.Cut(cause, " ("); ok { // such as "connection refused"
+		return strings.TrimSuffix(name, ")") + " by agent " + agent
+	}
+	cause = strings.ReplaceAll(" "+cause, " its ", " the agent's ")
+	if rest, ok := strings.CutPrefix(cause, " it "); ok {
+		return "the agent " + rest
+	}
+	return cause[1:]
 }
 
 // outcomeOf returns how a run ended as a verb, or that it is active.
@@ -349,7 +381,11 @@ func (r *storyReader) summary(v *runView) string {
 		}
 	}
 	outcome := outcomeOf(v, r.run)
-	said := strings.ToUpper(outcome[:1]) + outcome[1:] + steps + " in " + spanOf(t.Total)
+	said := strings.ToUpper(outcome[:1]) + outcome[1:]
+	if v.Fault != nil {
+		said += ": " + strings.TrimSuffix(cutRunes(causeOf(v.Agent, v.Fault), maxCause), ".") + ". It ended"
+	}
+	said += steps + " in " + spanOf(t.Total)
 	if t.Known {
 		said += "; the agent took " + spanOf(t.Agent)
 	}

@@ -21,6 +21,7 @@ func TestASentenceSaysHowARunWent(t *testing.T) {
 	}{
 		"Succeeded after 3 steps in 2.1 s; the agent took 1.9 s.":         {storyReader{steps: 3, whole: true}, runView{Status: mapping.RunSuccess, Timing: whole}},
 		"Succeeded in 2.1 s; the agent took 1.9 s.":                       {storyReader{steps: 3}, runView{Status: mapping.RunSuccess, Timing: whole}},
+		"Failed: out of memory. It ended after 1 step in 2.1 s.":          {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Fault: &mapping.Fault{Message: "out of memory."}, Timing: timing{Total: 2.1}}},
 		"Failed after 1 step in 2.1 s.":                                   {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Timing: timing{Total: 2.1}}},
 		"Timed out before its first step in 2.1 s; the agent took 1.9 s.": {storyReader{whole: true}, runView{Status: mapping.RunTimeout, Timing: whole}},
 		"Asked a question after 1 step in 8 ms.":                          {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunInterrupted, Questions: question, Timing: timing{Total: 0.0079}}},
@@ -36,6 +37,24 @@ func TestASentenceSaysHowARunWent(t *testing.T) {
 		}
 		if got := c.reader.summary(&c.view); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The cause of a failure comes first. Where it was and what to do follows on the page.
+func TestCausesComeFirst(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		`The agent "a" at 127.0.0.1:9 cannot be reached: nothing is listening there (connection refused); check that the agent is running.`: "connection refused by agent a",
+		`The agent "a" at h cannot be reached: its host name is not known on this machine; check the spelling and the name servers.`:        "the agent's host name is not known on this machine",
+		`The agent "a" at h cannot be reached: it did not answer in time; check whether it is busy.`:                                        "the agent did not answer in time",
+		`The agent "a" at h cannot be reached: there is no network route to its host.`:                                                      "there is no network route to the agent's host",
+		`Agent "a" at h answered 500 to POST /x: no`:                                                                                        "Answered 500 to POST /x: no",
+		`The database cannot be reached: it is down`:                                                                                        "The database cannot be reached: it is down",
+		``: "",
+	} {
+		if got := causeOf("a", &mapping.Fault{Message: message}); got != want {
+			t.Errorf("%s\nis shown as %s\nwant        %s", message, got, want)
 		}
 	}
 }
@@ -65,10 +84,13 @@ func TestBarsShareOneAxis(t *testing.T) {
 		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05, IDs: []string{"m", "gone"}},
-		{Kind: barRest, Name: "failed: agent_failed", Begin: 0.05, End: 0.06, Failed: true},
+		{Kind: barRest, Name: "failed", Begin: 0.052, End: 0.06, Failed: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
 		t.Errorf("%d steps, %d more bars (-want +got):\n%s", r.steps, more, diff)
+	}
+	if got, _ := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil); got[len(got)-1].Begin != 0.06 {
+		t.Errorf("without calls the failure begins at %v", got[len(got)-1].Begin)
 	}
 	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 4 {
 		t.Errorf("%d bars and %d more", len(got), more)
@@ -106,7 +128,7 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		return f
 	}
 	asked := []mapping.Interrupt{{Value: json.RawMessage(`{"question":"Which colour?"}`)}}
-	open := []mapping.Interrupt{{Value: json.RawMessage(`"Which size?"`)}}
+	open := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Which size?"`)}}
 	const old, changed = `{"id":"1","type":"human","content":"Paint"}`, `{"id":"2","type":"ai","content":"I paint"}`
 	r := storyReader{
 		run:    &mapping.Run{Options: mapping.RunOptions{Resuming: true, Asked: asked}},
@@ -119,14 +141,14 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		{Role: "person", Text: cutText{Text: "Red"}},
 		{ID: "2", Role: "agent", Text: cutText{Text: "I paint"}},
 		{ID: "3", Role: "tool", Text: cutText{Text: "done"}, Answers: "c"},
-		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true},
+		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || earlier != 0 {
 		t.Errorf("%d earlier (-want +got):\n%s", earlier, diff)
 	}
 	r = storyReader{run: &mapping.Run{}, after: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"Which size?"}]}`)}
 	got, _ = r.turns(&runView{Request: &cutText{Text: "Paint"}, Questions: open})
-	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Open: true}}
+	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a question that is the last message (-want +got):\n%s", diff)
 	}

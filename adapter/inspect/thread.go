@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "thread.css", "thread.js")
+	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "thread.css", "thread.js")
 	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "thread.css", "live.js")
-	differenceHTML = newPage("difference", "runs", "turn.html", "thread.css", "live.js")
+	differenceHTML = newPage("difference", "runs", "turn.html", "words.html", "thread.css", "live.js")
 )
 
 // Maximum numbers of list entries on a page, which shows the newest.
@@ -228,10 +228,11 @@ type checkpointView struct {
 	Agents    []string     `json:"agents"` // choices for a run from this checkpoint
 	Agent     string       `json:"agent"`  // of the thread's newest run
 	MayAct    bool         `json:"-"`
+	OfRun     string       `json:"-"` // in words
 }
 
 // StepName returns the step in words.
-func (v checkpointView) StepName() string { return stepName(v.Step, v.Parent) }
+func (v checkpointView) StepName() string { return stepName(v.Step, v.Parent) + v.OfRun }
 
 // Before returns the end of the parent's id.
 func (v checkpointView) Before() string { return shortID(v.Parent) }
@@ -244,6 +245,9 @@ func (s *server) checkpointPage(w http.ResponseWriter, r *http.Request) error {
 	v := checkpointView{
 		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
 		Metadata: pretty(st.Metadata), Step: stepOf(st), Values: pretty(st.Values), Messages: readConversation(st.Values, 0, maxTurns), MayAct: mayAct(r.Context()),
+	}
+	if v.OfRun, err = s.nameRun(r.Context(), st); err != nil {
+		return err
 	}
 	for run, err := range s.newestRuns(r.Context(), st.ThreadID, 1) {
 		if err != nil {

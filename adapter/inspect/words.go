@@ -22,11 +22,12 @@ const (
 )
 
 // wordDifference compares texts word by word. The pieces that are not only_b make up a, those that are not only_a make
-// up b. work bounds the comparison and is reduced by its size, the product of the numbers of words between the common
-// beginning and end of the texts. If work is too small, or the texts have little in common, everything between these
-// differs.
+// up b. Texts that have little in common differ as a whole. work bounds the comparison and is reduced by its size, the
+// product of the numbers of words between the common beginning and end of the texts. If work is too small, everything
+// between these differs.
 func wordDifference(a, b string, work *int) []piece {
 	x, y := wordsOf(a), wordsOf(b)
+	inA, inB := countWords(x), countWords(y)
 	begin, end := 0, 0
 	for begin < min(len(x), len(y)) && x[begin] == y[begin] {
 		begin++
@@ -37,7 +38,7 @@ func wordDifference(a, b string, work *int) []piece {
 	for end < min(len(x), len(y)) && x[len(x)-1-end] == y[len(y)-1-end] {
 		end++
 	}
-	common := x[len(x)-end:]
+	ending := x[len(x)-end:]
 	x, y = x[:len(x)-end], y[:len(y)-end]
 	if size := len(x) * len(y); size > *work {
 		p.differ(x, y)
@@ -45,29 +46,45 @@ func wordDifference(a, b string, work *int) []piece {
 		*work -= size
 		p.compare(x, y)
 	}
-	p.add(inBoth, common...)
+	p.add(inBoth, ending...)
+	edges := inA - countWords(x)
+	if common := p.countCommon(); 2*edges < min(inA, inB) && float64(2*common) < leastCommon*float64(inA+inB) {
+		p = nil
+		p.differ([]string{a}, []string{b})
+	}
 	return p
 }
 
-// leastCommon is the least part of the words of two texts that must be common for them to be compared word by word.
-// Otherwise the common words are chance, and the marks of the others hard to read.
-const leastCommon = 0.2
+// leastCommon is the least part of the words of two texts that must be common for them to be compared word by word,
+// unless half of the shorter text is the beginning and the end of the longer one. Otherwise the common words are chance,
+// and the marks of the others hard to read.
+const leastCommon = 0.4
+
+// countWords returns the number of words without spaces and punctuation.
+func countWords(list []string) (n int) {
+	for _, w := range list {
+		if hasLetters(w) {
+			n++
+		}
+	}
+	return n
+}
 
 type pieces []piece
+
+// countCommon returns the number of words that are in both texts.
+func (p pieces) countCommon() (n int) {
+	for _, one := range p {
+		if one.Kind == inBoth {
+			n += countWords(wordsOf(one.Text))
+		}
+	}
+	return n
+}
 
 // compare adds the longest common subsequence of two lists of words, and the words that are only in one of them.
 func (p *pieces) compare(x, y []string) {
 	pairs := align(x, y, func(a, b string) float32 { return equal(a == b) })
-	letters := 0
-	for _, at := range pairs {
-		if hasLetters(x[at[0]]) {
-			letters++
-		}
-	}
-	if float64(2*letters) < leastCommon*float64(min(len(x), len(y))) {
-		p.differ(x, y)
-		return
-	}
 	i, j := 0, 0
 	for _, at := range append(pairs, [2]int{len(x), len(y)}) {
 		p.differ(x[i:at[0]], y[j:at[1]])

@@ -55,6 +55,8 @@ func TestWordDifference(t *testing.T) {
 		{"It isn't", "It wasn't", "It [isn't|wasn't]"},
 		{"a\nb\nc", "a\nx\nc", "a\n[b|x]\nc"},
 		{"nothing is alike in this", "Bonjour, tout le monde", "[nothing is alike in this|Bonjour, tout le monde]"},
+		{"I look for plants first.", "I was asked to plan a garden. I will write a file.", "[I look for plants first.|I was asked to plan a garden. I will write a file.]"},
+		{"I look for plants", "I look for plants. I was asked to plan a garden, and will write a file.", "I look for plants[|. I was asked to plan a garden, and will write a file.]"},
 		{"هذا نص قصير", "هذا نص طويل", "هذا نص [قصير|طويل]"},
 		{"שָׁלוֹם לך", "שָׁלֹם לך", "[שָׁלוֹם|שָׁלֹם] לך"},
 		{"cafe\u0301 noir", "cafe noir", "[cafe\u0301|cafe] noir"},
@@ -81,7 +83,7 @@ func TestWordDifferenceIsBounded(t *testing.T) {
 	a, b := long("red"), long("blue")
 	work := 1000
 	list := wordDifference(a, b, &work)
-	if work != 1000 || len(list) != 4 || list[0].Text != "begin " || list[3].Text != " end" {
+	if work != 1000 || len(list) != 2 {
 		t.Errorf("%d left, %d pieces", work, len(list))
 	}
 	if x, y := sides(list); x != a || y != b {

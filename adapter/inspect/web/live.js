@@ -184,6 +184,7 @@ export function copying(within) {
 
 /** A length of time as the pages write it. */
 export function seconds(s) {
+  if (s < 1e-9) return "0 ms";
   if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;
   if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 60) return `${s.toFixed(2)} s`;

@@ -2,18 +2,17 @@
 import { element, seconds, shown } from "./live.js";
 
 const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
-const quiet = (...words) => element("span", { class: "quiet" }, ...words);
 
-function turn(t, thread) {
+function turn(t, thread, run) {
   const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text),
     ...(t.text.cut ? t.answers ? [" …"] : [" … ", element("a", { href: thread }, `${t.text.cut} bytes more`)] : []));
   return element("li", { class: `turn ${t.role}${t.failure ? " failure" : ""}${t.asks ? " asks" : ""}` },
-    element("p", { class: "who" }, shown(t.role), ...(t.name ? [" ", element("bdi", {}, shown(t.name))] : []),
-      ...(t.asks ? [" ", quiet("asks")] : []), ...(t.failure ? [" ", quiet("the run failed")] : [])),
-    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of a tool"), said) : said] : []),
+    element("p", { class: "who" }, shown(t.role), ...(t.name ? [" · ", element("bdi", {}, shown(t.name))] : []),
+      ...(t.asks ? [" · asks a question"] : []), ...(t.failure ? [" · the run failed"] : [])),
+    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result"), said) : said] : []),
     ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
     ...(t.calls ?? []).map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
-    ...(t.open ? [element("p", {}, element("a", { class: "answer", href: `${thread}#question-0` }, "Answer on the page of the thread"))] : []));
+    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []));
 }
 
 const least = 0.7; // percent, which can be seen
@@ -49,7 +48,7 @@ export function tell(story, run) {
   const turns = document.querySelector("[data-turns]"), bars = document.querySelector("[data-bars]");
   if (!turns || !bars) return;
   document.getElementById("summary").textContent = story.summary;
-  const made = story.turns.map((t) => turn(t, turns.dataset.thread));
+  const made = story.turns.map((t) => turn(t, turns.dataset.thread, run));
   const same = (n) => turns.children[n]?.textContent === made[n]?.textContent;
   let kept = 0;
   while (kept < made.length && same(kept)) kept++;
@@ -59,7 +58,7 @@ export function tell(story, run) {
   bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run, most)));
   document.querySelector(".tokens").hidden = !(most > 0);
   document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
-  document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
+  document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more bars are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
 }
 
 /** Marks what belongs to the bar below the pointer or the focus: the turns that came from it, and its rows of the axis. */

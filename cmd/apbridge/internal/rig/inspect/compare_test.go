@@ -36,7 +36,7 @@ func TestInspectorComparesRuns(t *testing.T) {
 	if v.Text("inputs") != "same" || v.Text("a.agent") != "a" || v.Text("b.agent") != "b" || steps == more || !strings.HasPrefix(v.Text("summary"), "Both succeeded with different answers; b took ") {
 		t.Errorf("%s", v)
 	}
-	if v.Text("turns.0.kind") != "same" || v.Text("turns.0.a.role") != "person" || v.Text("turns.1.kind") != "only_a" || v.Text("turns.3.kind") != "differs" || len(v.List("turns.3.words")) == 0 {
+	if v.Text("turns.0.kind") != "same" || v.Text("turns.0.a.role") != "person" || v.Text("turns.1.kind") != "only_a" || v.Text("turns.3.kind") != "differs" || v.Text("turns.3.notes.0") != "a different text" {
 		t.Errorf("%v", v.At("turns"))
 	}
 	kinds := map[string]int{}
@@ -46,7 +46,7 @@ func TestInspectorComparesRuns(t *testing.T) {
 	if kinds["stepstep"] != int(min(steps, more)) || kinds["callcall"] == 0 || v.At("seconds").(float64) < v.At("b.timing.seconds").(float64) {
 		t.Errorf("%v %v", kinds, v.At("bars"))
 	}
-	show(t, b, at).Want(t, 200, "Both succeeded", "<mark>", "different words", "the same in both", "only in ", `<bdi>Plan a garden</bdi>`, `/log/`, `/calls/`)
+	show(t, b, at).Want(t, 200, "Both succeeded", "a different text", `<bdi>Done: Plan a garden</bdi>`, `<bdi>There is nothing to do.</bdi>`, "the same in both", "only in ", `<bdi>Plan a garden</bdi>`, `/log/`, `/calls/`)
 	same := b.Get("/inspect/compare?a=" + first + "&b=%20" + first).OK()
 	if same.At("same_run") != true || same.Text("turns_summary") != "All messages are the same." {
 		t.Errorf("%s", same)

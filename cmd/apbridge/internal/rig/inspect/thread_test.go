@@ -43,10 +43,14 @@ func confirmation(t *testing.T, b *rig.Bridge, path string, in url.Values, heade
 
 var unescaped = strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&#43;", "+")
 
-// submitConfirmed submits a form, confirms it, and returns the thread to which the page redirects.
+// submitConfirmed submits a form, confirms it, and returns the thread, or the thread of the run, to which the page
+// redirects.
 func submitConfirmed(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) (thread string) {
 	t.Helper()
 	got := submit(t, b, path, confirmation(t, b, path, in, headers...), headers...).Want(t, 303)
+	if _, run, ok := strings.Cut(got.Header.Get("Location"), "inspect/runs/"); ok {
+		return b.Do("GET", "/inspect/runs/"+run, "", headers...).OK().Text("thread_id")
+	}
 	_, thread, _ = strings.Cut(got.Header.Get("Location"), "inspect/threads/")
 	if strings.HasPrefix(got.Header.Get("Location"), "/") || thread == "" {
 		t.Fatalf("redirected to %q", got.Header.Get("Location"))
@@ -333,6 +337,7 @@ func TestInspectorRunsAgain(t *testing.T) {
 		{url.Values{"where": {"new"}}, false, "a", "two", 2},
 		{url.Values{"where": {"new"}, "agent": {"b"}, "input": {`{"messages":[{"role":"user","content":"three"}]}`}}, false, "b", "three", 2},
 		{url.Values{"where": {"base"}}, true, "a", "two", 4},
+		{url.Values{"where": {"new"}, "says": {"two"}, "input": {""}}, false, "a", "two", 2},
 		{url.Values{"where": {"thread"}, "says": {"more"}}, true, "a", "more", 6},
 	} {
 		thread := submitConfirmed(t, b, again, tt.in)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -37,9 +38,38 @@ func TestQuestionFormOffersTextFirst(t *testing.T) {
 	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "What shall the file say?", `name="words"`, "Answer with JSON instead", `name="args-0"`, `name="json"`)
 	run := b.Get("/inspect").OK().Text("runs.0.run_id")
 	page := string(b.Do("GET", "/inspect/runs/"+run, "", asBrowser...).OK().Body)
-	inOrder(t, page, "Asked a question after 1 step in ", "ask me", "What shall the file say?", `class="answer"`)
-	if shown, _, _ := strings.Cut(page, "What happened"); strings.Contains(shown, "action_requests&#34;") || strings.Count(shown, "What shall the file say?") != 2 {
-		t.Errorf("the page of an interrupted run shows JSON, or does not show the question once with the arguments of its call: %s", page)
+	inOrder(t, page, "Asked a question after 1 step in ", "ask me", "What shall the file say?", `name="words"`, "Answer with JSON instead", "What happened")
+	if shown, _, _ := strings.Cut(page, "What happened"); strings.Contains(shown, "action_requests&#34;") || strings.Count(shown, `<p class="said" dir="auto">What shall the file say?`) != 1 {
+		t.Errorf("the page of an interrupted run shows JSON, or does not show the question once: %s", page)
+	}
+}
+
+// TestRunPageAnswersItsQuestion checks that the form on the page of a run leads to the run that continues, and that the
+// page has no form after that.
+func TestRunPageAnswersItsQuestion(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	thread := b.Thread()
+	b.On(thread, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"ask me"}]}}`)
+	at := "/inspect/runs/" + newestRun(b)
+	in := url.Values{"words": {"blue"}}
+	for _, m := range hidden.FindAllStringSubmatch(show(t, b, at).String(), -1) {
+		in.Set(m[1], m[2])
+	}
+	path := "/inspect" + thread + "/answer"
+	sure := confirmation(t, b, path, in)
+	if back := submit(t, b, path, in).String(); !strings.Contains(back, `href="../../..`+at+`">Back`) {
+		t.Errorf("the confirmation does not lead back to the run: %s", back)
+	}
+	for range 2 { // the second is a second click
+		to := submit(t, b, path, sure).Want(t, 303).Header.Get("Location")
+		if next := newestRun(b); "/inspect/runs/"+next == at || to != "../../../inspect/runs/"+next {
+			t.Errorf("the answer redirects to %q", to)
+		}
+	}
+	settled(t, b, strings.TrimPrefix(thread, "/threads/"))
+	if page := show(t, b, at).String(); strings.Contains(page, `name="words"`) {
+		t.Errorf("the form is still there: %s", page)
 	}
 }
 
