@@ -143,6 +143,10 @@ func TestInspectorShowsWhyRunsWait(t *testing.T) {
 	if got.Text("waiting.0.run_id") != got.Text("runs.0.run_id") || !rig.Says(got.Text("waiting.0.question"), "I was asked: ") {
 		t.Errorf("the open question is not above the list: %s", got)
 	}
+	if n := r.Get("/inspect/overview").OK().At("waiting"); n != 1.0 {
+		t.Errorf("the overview counts %v open questions", n)
+	}
+	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect?status=interrupted">Waiting for an answer</a>`)
 	for query, want := range map[string]int{"agent=a": 1, "agent=b": 0, "key=nobody": 0, "status=interrupted": 1, "status=error": 0, "text=alert": 0} {
 		if got := r.Get("/inspect?" + query).OK().List("waiting"); len(got) != want {
 			t.Errorf("%s: %d questions, want %d", query, len(got), want)
@@ -229,7 +233,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 	if failed[1] <= failed[0] {
 		t.Errorf("%v calls failed", failed)
 	}
-	b.Do("GET", "/inspect/agents", "", append(ann, asBrowser...)...).Want(t, 200, "Half of the others took", "Checked <time", "opaque")
+	b.Do("GET", "/inspect/agents", "", append(ann, asBrowser...)...).Want(t, 200, " failed, median ", "Checked <time", "opaque")
 	if some := b.Do("GET", "/inspect/agents", "", looks...).OK(); some.At("agents.0.calls") != nil || some.Text("agents.0.state") != "answers" {
 		t.Errorf("without the right: %s", some)
 	}
