@@ -228,8 +228,10 @@ test("the overview counts a run that ends while it is open", () => shown("/inspe
   const card = page.locator("li.card", { has: page.getByRole("link", { name: agent, exact: true }) });
   const count = async () => Number(/(\d+) runs?,/.exec(await card.locator("figcaption").first().textContent())[1]); // not that of a bar
   const before = await count();
+  await page.evaluate(() => { window.first = document.querySelector("[data-numbers] dd"); });
   await say("counted");
   await until(async () => await count() > before); // runs of earlier tests may end, too
+  assert.ok(await page.evaluate(() => window.first?.isConnected), "the numbers are not updated in place");
   await page.getByText("s ago").waitFor();
 }));
 

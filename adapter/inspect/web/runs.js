@@ -24,8 +24,6 @@ const short = (id) => (id.length <= 9 ? id : `…${id.slice(-8)}`);
 const seen = new Set(); // ids of runs that were listed; others fade in
 let first = true;
 
-const keys = region?.querySelectorAll("thead th").length > 10;
-
 function row(r) {
   const cell = (attributes, ...children) => element("td", { role: "cell", ...attributes }, ...children);
   const fresh = !first && !seen.has(r.run_id);
@@ -40,7 +38,7 @@ function row(r) {
     cell({ class: "number took" }, r.took),
     cell({ class: "number steps" }, r.steps ?? "–"),
     cell({ class: "number tokens" }, tokens(r.usage)),
-    keys ? cell({ class: "key" }, element("bdi", {}, shown(r.key))) : null,
+    "keys" in region.dataset ? cell({ class: "key" }, element("bdi", {}, shown(r.key))) : null,
     cell({ class: "thread" }, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
     cell({ class: "id" }, element("code", { title: r.run_id }, shown(short(r.run_id))),
       element("button", { type: "button", class: "copy", "data-copy": r.run_id }, "Copy", element("span", { class: "unseen" }, ` the id ${shown(r.run_id)}`))));

@@ -28,7 +28,7 @@ func TestInspectorListsRuns(t *testing.T) {
 	if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "trusted-types 'none'") {
 		t.Errorf("policy %s", policy)
 	}
-	if text := string(page.Body); !rig.Says(text, id, `href="inspect/runs/`+id, "<h1>Runs</h1>", `aria-current="page"`) || strings.Contains(text, `="/`) {
+	if text := string(page.Body); !rig.Says(text, id, `href="inspect/runs/`+id, "<h1>Runs</h1>", `aria-current="page"`) || strings.Contains(text, `="/`) || strings.Contains(text, ">Key</th>") {
 		t.Errorf("%s", text)
 	}
 	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect/overview">Inspector</a>`)
@@ -57,6 +57,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	for n, want := range map[string]int{"": 401, key("1"): 403, key("2"): 200, key("0"): 200} {
 		r.Do("GET", "/inspect", "", "X-Api-Key", n).Want(t, want)
 	}
+	r.Do("GET", "/inspect", "", append(asBrowser, "X-Api-Key", key("2"))...).Want(t, 200, ">Key</th>", `class="key"><bdi>all</bdi>`)
 	if got := r.Do("GET", "/inspect", "", "X-Api-Key", key("3")).OK(); len(got.List("runs")) != 0 {
 		t.Errorf("another tenant sees %s", got)
 	}
