@@ -50,7 +50,7 @@ for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "
           await accessible(page, colorScheme);
         }));
       }
-      test(`is pictured ${colorScheme}`, () => shown(path, { colorScheme, viewport: { width: 1280, height: 640 } }, async (page) => {
+      test(`is pictured ${colorScheme}`, () => shown(path, { colorScheme, viewport: { width: 1280, height: 800 } }, async (page) => {
         await page.getByRole("heading", { level: 1, name: heading }).waitFor();
         await picture(page, `${heading.toLowerCase()}-${colorScheme}`);
       }));

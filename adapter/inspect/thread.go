@@ -51,6 +51,9 @@ type threadView struct {
 	Mark         string               `json:"-"` // read first, so that followThread reports each later change
 }
 
+// Short returns the end of the thread's id.
+func (v threadView) Short() string { return shortID(v.ThreadID) }
+
 type openQuestion struct {
 	questionForm
 	RunID string `json:"run_id"`
@@ -69,9 +72,6 @@ type threadRun struct {
 
 // Short returns the end of the run's id.
 func (r threadRun) Short() string { return shortID(r.RunID) }
-
-// Short returns the end of the thread's id.
-func (v threadView) Short() string { return shortID(v.ThreadID) }
 
 // Active reports whether the run can be cancelled.
 func (r threadRun) Active() bool { return r.Status.Active() }
