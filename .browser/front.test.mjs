@@ -59,7 +59,7 @@ for (const path of paths) {
 
     test("leads to the other page and back", () => shown(path, {}, async (page) => {
       const tabs = page.getByRole("navigation", { name: "Pages" });
-      for (const [name, to] of [["Documentation", "/docs"], ["Agents", "/"]]) {
+      for (const [name, to] of [["Documentation", "/docs"], ["Home", "/"]]) {
         await tabs.getByRole("link", { name }).click();
         await page.waitForURL(bridge + to);
         assert.equal(await tabs.getByRole("link", { name }).getAttribute("aria-current"), "page");

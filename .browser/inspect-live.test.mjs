@@ -113,6 +113,7 @@ test("a list whose bridge starts again behind a proxy that answers 503 comes bac
     refuses = undefined;
     await page.getByText("Live.").waitFor();
     await page.locator(`tr[data-run="${id}"]`).waitFor();
+    assert.equal(await page.locator(`tr[data-run="${id}"] > *`).count(), await page.locator("thead th").count());
   });
 });
 

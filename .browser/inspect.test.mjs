@@ -50,7 +50,7 @@ for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "
           await accessible(page, colorScheme);
         }));
       }
-      test(`is pictured ${colorScheme}`, () => shown(path, { colorScheme, viewport: { width: 1280, height: 640 } }, async (page) => {
+      test(`is pictured ${colorScheme}`, () => shown(path, { colorScheme, viewport: { width: 1280, height: 800 } }, async (page) => {
         await page.getByRole("heading", { level: 1, name: heading }).waitFor();
         await picture(page, `${heading.toLowerCase()}-${colorScheme}`);
       }));
@@ -107,6 +107,28 @@ for (const javaScriptEnabled of [true, false]) {
   }));
 }
 
+for (const javaScriptEnabled of [true, false]) {
+  test(`rows are stacked at 320 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect", { javaScriptEnabled, viewport: { width: 320, height: 800 } }, async (page) => {
+    if (javaScriptEnabled) await page.locator(".virtual").waitFor();
+    await page.getByRole("row").getByRole("cell", { name: agent, exact: true }).first().waitFor();
+    const { wide, below } = await page.locator(".runs").evaluate((region) => ({
+      wide: region.scrollWidth > region.clientWidth,
+      below: region.querySelector(".how").getBoundingClientRect().top >= region.querySelector(".request").getBoundingClientRect().bottom,
+    }));
+    assert.deepEqual({ wide, below }, { wide: false, below: true });
+  }));
+}
+
+test("a list whose window becomes narrow scrolls to its end", () => shown("/inspect", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  await fake(page, 100);
+  await say("begin"); // the page asks anew
+  await rowOf(page, "run-0").waitFor();
+  await page.setViewportSize({ width: 320, height: 800 });
+  const region = page.getByRole("region", { name: "Runs" });
+  await until(() => region.evaluate((e) => { e.scrollTop = e.scrollHeight; return e.querySelector('[data-run="run-99"]') !== null; }));
+}));
+
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
   await page.getByLabel("Text").fill("nothing has this text");
   await page.getByRole("button", { name: "Search" }).click();
@@ -146,13 +168,13 @@ async function fake(page, count) {
   });
 }
 
-test("why runs wait has the room that is left", () => shown("/inspect", { viewport: { width: 1920, height: 800 } }, async (page) => {
+test("requests and why runs wait have the room that is left", () => shown("/inspect", { viewport: { width: 1920, height: 800 } }, async (page) => {
   await page.getByText("Live.").waitFor();
   await fake(page, 5); // a long request and many tokens of other tests would need the room
   await say("begin"); // the page asks anew
   await rowOf(page, "run-0").waitFor();
   const widths = await page.locator("thead th").evaluateAll((cells) => cells.map((c) => [c.textContent, c.offsetWidth]));
-  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waiting for, or error", JSON.stringify(widths));
+  assert.deepEqual(widths.toSorted((a, b) => b[1] - a[1]).slice(0, 2).map(([name]) => name), ["Request", "Details"], JSON.stringify(widths));
 }));
 
 test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect", {}, async (page) => {
@@ -206,8 +228,10 @@ test("the overview counts a run that ends while it is open", () => shown("/inspe
   const card = page.locator("li.card", { has: page.getByRole("link", { name: agent, exact: true }) });
   const count = async () => Number(/(\d+) runs?,/.exec(await card.locator("figcaption").first().textContent())[1]); // not that of a bar
   const before = await count();
+  await page.evaluate(() => { window.first = document.querySelector("[data-numbers] dd"); });
   await say("counted");
   await until(async () => await count() > before); // runs of earlier tests may end, too
+  assert.ok(await page.evaluate(() => window.first?.isConnected), "the numbers are not updated in place");
   await page.getByText("s ago").waitFor();
 }));
 

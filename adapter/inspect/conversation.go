@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// turn is one message for display. The page links to the whole message.
+// turn is one message for display. The page links to the whole message if it shows only a part.
 type turn struct {
 	Index    int        `json:"index"` // among all messages of the state, from 0
 	ID       string     `json:"id"`
@@ -22,6 +22,11 @@ type turn struct {
 	Failure  bool       `json:"failure,omitempty"`  // the bridge's report of a failed run
 	Asks     bool       `json:"asks,omitempty"`     // a question that stopped a run
 	Question string     `json:"question,omitempty"` // the id of the open question with which the run of the page ended
+}
+
+// IsCut reports whether a text of the message is not shown completely.
+func (t turn) IsCut() bool {
+	return t.Text.Cut > 0 || slices.ContainsFunc(t.Calls, func(c toolCall) bool { return c.Args.Cut > 0 })
 }
 
 // fileLink is a file in a message.

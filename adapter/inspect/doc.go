@@ -15,9 +15,10 @@
 //   - A visible page holds one EventSource. Its only event says that the page's content has changed; the module then
 //     requests the change under the rights of that request. The server polls once a second, with one short query for
 //     each visible page. A notification about all threads would cost every run a message between processes.
-//   - The overview and the page of a thread are the exception: their modules request the page as a document, as a visit
-//     does, and move parts from it. The numbers of the overview are those of the store (Service.RunActivity), so that
-//     all processes show the same.
+//   - The modules of the overview and of a thread request the page as a document, as a visit does. That of the overview
+//     takes attributes and texts from it. Only that of a thread moves elements from it, because it would otherwise have
+//     to render messages and the history a second time. The numbers of the overview are those of the store
+//     (Service.RunActivity), so that all processes show the same.
 //   - A position in the list of runs (mapping.RunMark) is a run's id and time, so that a page can continue after that
 //     run was deleted.
 //   - A form asks first: a POST without sure=yes is answered by a confirmation page, and the audit log records a read.

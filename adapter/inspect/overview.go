@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -25,13 +26,14 @@ const (
 // overview is the start page. It summarizes the runs that the caller can see. The numbers come from the database, which all
 // processes share.
 type overview struct {
-	At     time.Time     `json:"at"`
-	Since  *time.Time    `json:"since,omitempty"` // the oldest run that was counted, if there were too many
-	Open   openRuns      `json:"open"`
-	Hour   period        `json:"last_hour"`
-	Day    period        `json:"last_day"`
-	Agents []agentHealth `json:"agents"`
-	Mark   string        `json:"-"` // of the event stream
+	At      time.Time     `json:"at"`
+	Since   *time.Time    `json:"since,omitempty"` // the oldest run that was counted, if there were too many
+	Waiting int           `json:"waiting"`         // threads with an open question
+	Open    openRuns      `json:"open"`
+	Hour    period        `json:"last_hour"`
+	Day     period        `json:"last_day"`
+	Agents  []agentHealth `json:"agents"`
+	Mark    string        `json:"-"` // of the event stream
 }
 
 type openRuns struct {
@@ -78,11 +80,11 @@ type agentHealth struct {
 func (p period) FailedShare() string {
 	switch share := 100 * float64(p.Failed) / float64(max(1, p.Runs)); {
 	case p.Failed == 0:
-		return "0 %"
+		return "0%"
 	case share < 1:
-		return "under 1 %"
+		return "under 1%"
 	default:
-		return fmt.Sprintf("%.0f %%", share)
+		return fmt.Sprintf("%.0f%%", share)
 	}
 }
 
@@ -190,6 +192,9 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 	}
 	v = overviewOfRuns(&a, names)
 	v.Mark = mark
+	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Status: mapping.ThreadInterrupted}}); err != nil {
+		return v, err
+	}
 	infos := s.About(ctx, names)
 	for i := range v.Agents {
 		agent := &v.Agents[i]

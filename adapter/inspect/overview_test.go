@@ -41,7 +41,7 @@ func TestOverviewCountsEachRunOnce(t *testing.T) {
 	if n := len(bars); bars[n-1].Runs != 2 || bars[n-1].Failed != 1 || bars[n-1].Median != 1 || bars[n-2].Runs != 1 || bars[0].Runs != 1 || bars[0].Median != 7 {
 		t.Errorf("%+v", bars)
 	}
-	if one := v.Agents[1]; one.Runs != 3 || one.Median != "3.0 s" || one.Slow != "7.0 s" || one.FailedShare() != "33 %" || v.Agents[2].Median != "" {
+	if one := v.Agents[1]; one.Runs != 3 || one.Median != "3.0 s" || one.Slow != "7.0 s" || one.FailedShare() != "33%" || v.Agents[2].Median != "" {
 		t.Errorf("%+v", one.period)
 	}
 	a.Whole = false

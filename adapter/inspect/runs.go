@@ -31,6 +31,16 @@ type runsView struct {
 	Query    string              `json:"-"` // of the event stream of this list
 	Older    string              `json:"-"` // the query of the next page
 	First    bool                `json:"-"` // it begins with the newest run
+	Keys     bool                `json:"-"` // runs can have a key
+}
+
+// Columns returns the headings of the table.
+func (l runsView) Columns() []string {
+	list := []string{"Request", "Agent", "Status", "Details", "Created", "Duration", "Steps", "Tokens, cost"}
+	if l.Keys {
+		list = append(list, "Key")
+	}
+	return append(list, "Thread", "Run")
 }
 
 // Newest returns the query of the first page.
@@ -79,7 +89,7 @@ func (s *server) withoutSlash(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) viewRuns(ctx context.Context, f runFilter) (v runsView, err error) {
-	v = runsView{Filter: f, Runs: []runRow{}, Statuses: statuses, First: f.before == "", Query: f.address(f.before)}
+	v = runsView{Filter: f, Runs: []runRow{}, Statuses: statuses, First: f.before == "", Keys: s.Keys(), Query: f.address(f.before)}
 	runs, err := s.listRuns(ctx, f)
 	if err != nil {
 		return v, err

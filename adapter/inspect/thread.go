@@ -4,14 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -43,9 +46,13 @@ type threadView struct {
 	Tree         tree                 `json:"tree"`
 	Files        []pathView           `json:"files"`
 	Told         []recalledRun        `json:"told"`
+	Title        string               `json:"-"` // the beginning of the first request
 	MayAct       bool                 `json:"-"`
 	Mark         string               `json:"-"` // read first, so that followThread reports each later change
 }
+
+// Short returns the end of the thread's id.
+func (v threadView) Short() string { return shortID(v.ThreadID) }
 
 type openQuestion struct {
 	questionForm
@@ -75,7 +82,7 @@ func (s *server) threadPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
+	return s.show(w, r, threadHTML, v.Title, v)
 }
 
 func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, place treePlace) (v threadView, err error) {
@@ -94,6 +101,7 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, plac
 	if v.Runs, err = s.listThreadRuns(ctx, t.ID); err != nil {
 		return v, err
 	}
+	v.Title = titleOf(t.Values, v.Runs)
 	if v.Questions, err = s.listQuestions(ctx, t); err != nil {
 		return v, err
 	}
@@ -105,6 +113,21 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, plac
 	}
 	v.Told, err = s.listTold(ctx, t.ID)
 	return v, err
+}
+
+// titleOf returns the beginning of the first message of a user, or else of the request of the oldest listed run.
+func titleOf(values json.RawMessage, runs []threadRun) string {
+	for _, m := range messagesIn(values) {
+		if text := line(rule.MessageText(m)); text != "" && roleOf(m) == "person" {
+			return cutRunes(text, maxTitle)
+		}
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.Request != "" {
+			return cutRunes(r.Request, maxTitle)
+		}
+	}
+	return "Thread"
 }
 
 func (s *server) newestRuns(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {

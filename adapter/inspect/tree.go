@@ -167,9 +167,6 @@ func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRu
 // graph.
 func isNameless(node string) bool { return node == "__start__" || node == "step" }
 
-// ShortOff returns the end of the id of Off.
-func (r treeRow) ShortOff() string { return shortID(r.Off) }
-
 // readNews describes the newest checkpoints before a given one. whole is false if maxStates was exceeded. A checkpoint
 // is not described if its parent is far down the next page.
 func (s *server) readNews(ctx context.Context, thread, before string) (described map[string]news, whole bool, err error) {

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -47,7 +48,7 @@ func digest(text string) string {
 type Tab struct{ Path, Name string }
 
 // tabs are in display order. Paths are relative to the root of the bridge.
-var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
+var tabs = []Tab{{"./", "Home"}, {"docs", "Documentation"}}
 
 // Inspector is the tab for callers that may inspect the bridge.
 var Inspector = Tab{"inspect/overview", "Inspector"}
@@ -101,6 +102,17 @@ type shownView struct {
 	Tabs    []Tab
 	Style   template.CSS
 	Modules []string
+}
+
+// pseudoVersion matches a version that the go command derives from a commit.
+var pseudoVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+-.*\d{14}-([0-9a-f]{8})[0-9a-f]{4}\b`)
+
+// ShortVersion returns the version, or the beginning of the commit if the version has no name of its own.
+func (v shownView) ShortVersion() string {
+	if m := pseudoVersion.FindStringSubmatch(v.Version); m != nil {
+		return m[1]
+	}
+	return v.Version
 }
 
 // Link returns a link to a path that is relative to the root of the bridge.

@@ -73,6 +73,19 @@ func TestPolicyAllowsOnlyTheStyle(t *testing.T) {
 	}
 }
 
+// TestVersionIsShort checks that a version that the go command derived from a commit is shown as the commit.
+func TestVersionIsShort(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"1.2.3": "1.2.3", "devel": "devel", "v1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20260102030405-0123456789ab": "01234567",
+		"v1.2.4-0.20260102030405-0123456789ab+dirty": "01234567", "v1.2.3-rc.1.0.20260102030405-0123456789ab": "01234567",
+	} {
+		if got := (shownView{View: View{Version: version}}).ShortVersion(); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+}
+
 // TestPageIsSentOnce checks that a client that already has the page gets 304, and that another body has another tag.
 func TestPageIsSentOnce(t *testing.T) {
 	t.Parallel()

@@ -203,6 +203,20 @@ func TestDemo(t *testing.T) {
 	if res, err := http.Get(p.out.Await(t, `Open (\S+) to see`)); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("the inspector: %v, %v", res, err)
 	}
+	for head, want := range map[string]string{"a run that waits for your answer": "interrupted", "a run that failed": "error"} {
+		res, err := http.Get(p.out.Await(t, "# "+head+`\s+(\S+)`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(body), `"status":"`+want+`"`) {
+			t.Errorf("%s: %v, %s", head, err, body)
+		}
+	}
+	if text := p.err.String(); text != "" {
+		t.Errorf("the demo logs %s", text)
+	}
 	p.stop()
 	if code := <-p.code; code != 0 {
 		t.Errorf("exit code %d\n%s", code, p.err)

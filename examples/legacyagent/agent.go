@@ -1,6 +1,7 @@
 // Package legacyagent is a small agent in the style of AutoGPT: it serves the Agent Protocol v1 (tasks, steps,
 // artifacts) and forgets everything when it stops. It needs no model. It announces its plan, writes a file and
-// finishes. A task with the text "ask me" begins with a question in AutoGPT's form.
+// finishes. A task with the text "ask me" begins with a question in AutoGPT's form. With the text "then fail" it cannot
+// write its file.
 package legacyagent
 
 import (
@@ -31,12 +32,17 @@ type artifact struct {
 	content []byte
 }
 
+// request returns the input without the conversation so far, which a bridge may have prepended.
+func (t *task) request() string {
+	if _, words, told := strings.Cut(t.Input, "\nCurrent request:\n"); told {
+		return words
+	}
+	return t.Input
+}
+
 // next executes one step. After the last step it returns that step again.
 func (t *task) next(input string) object {
-	_, words, told := strings.Cut(t.Input, "\nCurrent request:\n")
-	if !told { // otherwise a bridge has prepended the conversation so far
-		words = t.Input
-	}
+	words := t.request()
 	s := object{"step_id": rand.Text(), "task_id": t.ID, "status": "completed", "input": input, "is_last": false, "artifacts": []artifact{}}
 	n, asks := len(t.steps), strings.Contains(strings.ToLower(words), "ask me")
 	if !asks {
@@ -110,6 +116,9 @@ func Handler() http.Handler {
 		var said struct{ Input string }
 		if err := json.NewDecoder(r.Body).Decode(&said); err != nil && err != io.EOF {
 			return 422, no("the body is not a step")
+		}
+		if len(t.steps) > 0 && strings.Contains(strings.ToLower(t.request()), "then fail") {
+			return 500, no("cannot write answer.txt: the disk is full")
 		}
 		return 200, t.next(said.Input)
 	})

@@ -90,6 +90,17 @@ func TestTaskAsksAndTakesTheAnswer(t *testing.T) {
 	}
 }
 
+func TestTaskFailsInItsSecondStep(t *testing.T) {
+	t.Parallel()
+	task := newTask(t, "Write a report, then fail")
+	if status, _ := call(t, "POST", task+"/steps", jsonType, ""); status != 200 {
+		t.Errorf("first step: status %d", status)
+	}
+	if status, v := call(t, "POST", task+"/steps", jsonType, ""); status != 500 || !strings.Contains(v["message"].(string), "disk is full") {
+		t.Errorf("second step: status %d, %v", status, v)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	task := newTask(t, "hi")

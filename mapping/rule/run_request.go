@@ -185,17 +185,23 @@ func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 }
 
 // RequestText returns the text of a stored request for lists: that of its input, or else its answer, or else "".
-func RequestText(request json.RawMessage) string {
-	input, messages, err := GivenInput(request)
+func RequestText(stored json.RawMessage) string {
+	input, messages, err := GivenInput(stored)
 	if err != nil {
 		return ""
 	}
 	if in, err := ParseInput(input, messages, ""); err == nil && in.HasText {
 		return in.Text
 	}
-	resume := rawjson.Get(rawjson.Get(request, "command"), "resume")
+	resume := rawjson.Get(rawjson.Get(stored, "command"), "resume")
 	if text, ok := rawjson.Text(resume); ok || rawjson.IsNull(resume) {
 		return text
+	}
+	switch a, _ := typedAnswer(resume, request{}); {
+	case a.form == formConsent:
+		return "yes"
+	case a.Text != "":
+		return a.Text
 	}
 	return string(resume)
 }

@@ -8,10 +8,15 @@ export class Rows {
     Object.assign(this, { region, make, key, more, list: [], from: 0, to: 0, made: new Map() });
     this.body = region.querySelector("tbody");
     region.classList.add("virtual");
-    this.height = this.body.rows[0]?.getBoundingClientRect().height || 40;
+    this.measure();
     region.addEventListener("scroll", () => this.show(), { passive: true });
-    addEventListener("resize", () => this.show());
+    addEventListener("resize", () => { this.measure(); this.show(true); });
     region.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  /** Narrow windows have higher rows. */
+  measure() {
+    this.height = this.body.querySelector("tr:not(.gap)")?.getBoundingClientRect().height || 40;
   }
 
   /** The entries, all of them in order. whole says that none is missing at the end. */

@@ -25,21 +25,21 @@ const seen = new Set(); // ids of runs that were listed; others fade in
 let first = true;
 
 function row(r) {
-  const cell = (attributes, ...children) => element("td", attributes, ...children);
+  const cell = (attributes, ...children) => element("td", { role: "cell", ...attributes }, ...children);
   const fresh = !first && !seen.has(r.run_id);
   seen.add(r.run_id);
-  return element("tr", { "data-run": r.run_id, class: fresh ? "fresh" : undefined },
-    element("th", { scope: "row", class: "request", title: r.request ? shown(r.request) : undefined },
-      element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("bdi", {}, r.request ? shown(r.request) : "no text"))),
+  return element("tr", { role: "row", "data-run": r.run_id, class: fresh ? "fresh" : undefined },
+    element("th", { role: "rowheader", scope: "row", class: "request", title: r.request ? shown(r.request) : undefined },
+      element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("bdi", {}, shown(r.request || "Request without text")))),
     cell({ class: "agent" }, element("bdi", {}, shown(r.agent))),
     cell({ class: "how" }, element("span", { class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status)),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
-    cell({}, ago(r.created_at)),
-    cell({ class: "number" }, r.took),
-    cell({ class: "number" }, r.steps ?? "–"),
-    cell({ class: "number" }, tokens(r.usage)),
-    cell({}, element("bdi", {}, shown(r.key))),
-    cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
+    cell({ class: "when" }, ago(r.created_at)),
+    cell({ class: "number took" }, r.took),
+    cell({ class: "number steps" }, r.steps ?? "–"),
+    cell({ class: "number tokens" }, tokens(r.usage)),
+    "keys" in region.dataset ? cell({ class: "key" }, element("bdi", {}, shown(r.key))) : null,
+    cell({ class: "thread" }, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
     cell({ class: "id" }, element("code", { title: r.run_id }, shown(short(r.run_id))),
       element("button", { type: "button", class: "copy", "data-copy": r.run_id }, "Copy", element("span", { class: "unseen" }, ` the id ${shown(r.run_id)}`))));
 }
@@ -51,7 +51,7 @@ function ask(list) {
   waiting.replaceChildren(...list.map((q) => element("li", {},
     element("a", { class: "answer", href: `${region.dataset.root}inspect/threads/${encodeURIComponent(q.thread_id)}#question-${q.place}` }, "Answer", element("span", { class: "unseen" }, ` ${shown(q.question)}`)), " ",
     element("span", {}, element("strong", {}, element("bdi", {}, shown(q.question))), " ",
-      element("span", { class: "quiet" }, element("bdi", {}, shown(q.agent)), ...(q.request ? [", asked “", element("bdi", {}, shown(q.request)), "”"] : []), ", ", ago(q.since))))));
+      element("span", { class: "quiet" }, "asked by ", element("bdi", {}, shown(q.agent)), " · ", ago(q.since), ...(q.request ? [" · “", element("bdi", {}, shown(q.request)), "”"] : []))))));
   waiting.closest("section").hidden = list.length === 0;
 }
 

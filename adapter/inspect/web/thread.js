@@ -15,7 +15,7 @@ function show(now) {
   if (!history.matches(":focus-within") && !history.querySelector(":checked")) take("[data-history]");
   showTimes();
   const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
-  news.replaceChildren(closed ? "A question here was answered. " : asked ? "There is a question. " : "The thread has changed. ", element("a", { href: location.href }, "Reload the page"));
+  news.replaceChildren(closed ? "A question here was answered. " : asked ? "The agent asks a question. " : "The thread has changed. ", element("a", { href: location.href }, "Reload the page"));
 }
 
 if (page) {

@@ -31,8 +31,9 @@ func Command(process *console.Process) *cobra.Command {
 		Use:   "demo",
 		Short: "Show the bridge with two example agents and a conversation in each direction",
 		Long: `demo starts a task/step agent, a thread/run agent and the bridge in front of both, and
-prints a conversation in each direction, and commands to try. It then serves until
-Ctrl-C or SIGTERM. It needs nothing else and leaves nothing behind.`,
+prints a conversation in each direction, commands to try, and the addresses of a run
+that waits for an answer and of one that failed. It then serves until Ctrl-C or SIGTERM.
+It needs nothing else and leaves nothing behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), listen) },
 	}
@@ -81,7 +82,8 @@ func demoConfig(listen, database, legacy, graph string) (*config.Config, error) 
 }
 
 func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcript) error {
-	logs := console.LogFlags{Level: "warn", Format: "console"}
+	// A run of the demo fails on purpose, which would be a warning.
+	logs := console.LogFlags{Level: "error", Format: "console"}
 	log, err := logs.Open(p.Err)
 	if err != nil {
 		return err
@@ -94,13 +96,29 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { served <- a.Run(ctx) }()
-	talk := &client{base: a.URL(), t: t}
-	if err := talk.both(ctx); err != nil && ctx.Err() == nil {
+	if err := p.talk(ctx, a, t); err != nil && ctx.Err() == nil {
 		stop()
 		return errors.Join(err, <-served, a.Close())
 	}
-	t.say(demoEnd, a.URL(), a.Inspector())
 	return errors.Join(<-served, a.Close())
+}
+
+// talk has the conversations and prints what to try next.
+func (p *program) talk(ctx context.Context, a *bridge.App, t *transcript) error {
+	c := &client{base: a.URL(), t: t}
+	if err := c.both(ctx); err != nil {
+		return err
+	}
+	asks, err := c.example(ctx, "Write a poem, but ask me for the topic first")
+	if err != nil {
+		return err
+	}
+	fails, err := c.example(ctx, "Write a report, then fail")
+	if err != nil {
+		return err
+	}
+	t.say(demoEnd, a.URL(), a.Inspector(), asks, fails)
+	return nil
 }
 
 // exampleAgent is an example agent on a free port.
@@ -138,5 +156,11 @@ The bridge is running at %[1]s. Press Ctrl-C to stop it. Try in another terminal
   # the bridge's metrics
   curl -s %[1]s/metrics | grep ^apbridge_
 
-Open %[2]s to see these conversations and your own requests.
+Open %[2]s to see these conversations and your own requests. Two more runs are there:
+
+  # a run that waits for your answer
+  %[2]s/runs/%[3]s
+
+  # a run that failed
+  %[2]s/runs/%[4]s
 `

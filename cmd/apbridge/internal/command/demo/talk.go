@@ -28,13 +28,10 @@ func (c *client) both(ctx context.Context) error {
 func (c *client) forward(ctx context.Context) error {
 	c.t.title("1. A thread/run client talks to a task/step agent",
 		"The client uses threads, runs and streams. The agent uses tasks and steps, and\nforgets everything. The bridge keeps the thread and passes it to the agent.")
-	var thread struct {
-		ID string `json:"thread_id"`
-	}
-	if err := c.call(ctx, "POST", "/threads", `{}`, &thread); err != nil {
+	runs, err := c.newThread(ctx)
+	if err != nil {
 		return err
 	}
-	runs := "/threads/" + thread.ID + "/runs"
 	var state struct {
 		Messages []struct {
 			Type    string `json:"type"`
@@ -49,6 +46,38 @@ func (c *client) forward(ctx context.Context) error {
 	}
 	c.t.say("\n  … the second turn, as a stream:\n\n")
 	return c.call(ctx, "POST", runs+"/stream", run("legacy", "And now something else"), nil)
+}
+
+// newThread creates a thread and returns the path of its runs.
+func (c *client) newThread(ctx context.Context) (runs string, err error) {
+	var thread struct {
+		ID string `json:"thread_id"`
+	}
+	err = c.call(ctx, "POST", "/threads", `{}`, &thread)
+	return "/threads/" + thread.ID + "/runs", err
+}
+
+// example runs the legacy agent on a new thread, prints nothing, and returns the id of the run.
+func (c *client) example(ctx context.Context, text string) (id string, err error) {
+	c.t.mute(true)
+	defer c.t.mute(false)
+	runs, err := c.newThread(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := c.call(ctx, "POST", runs+"/wait", run("legacy", text), nil); err != nil {
+		return "", err
+	}
+	var list []struct {
+		ID string `json:"run_id"`
+	}
+	if err := c.call(ctx, "GET", runs, ``, &list); err != nil {
+		return "", err
+	}
+	if len(list) != 1 {
+		return "", fmt.Errorf("the example %q has %d runs", text, len(list))
+	}
+	return list[0].ID, nil
 }
 
 func run(agent, text string) string {

@@ -11,8 +11,9 @@ import (
 
 // transcript prints requests and responses as they happen. It is safe for concurrent use.
 type transcript struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu    sync.Mutex
+	out   io.Writer
+	muted bool
 }
 
 // Limits of a printed body: lines, and runes per line.
@@ -24,7 +25,15 @@ const (
 func (t *transcript) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, format, args...)
+	if !t.muted {
+		fmt.Fprintf(t.out, format, args...)
+	}
+}
+
+func (t *transcript) mute(muted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.muted = muted
 }
 
 func (t *transcript) title(head, text string) {

@@ -135,9 +135,12 @@ func TestInspectorShowsAThread(t *testing.T) {
 	b.Get("/inspect"+at+"/difference?to="+to).Want(t, 200, `"changes"`)
 	for _, path := range []string{at, at + "/checkpoints/" + to, at + "/difference?from=" + from + "&to=" + to} {
 		page := show(t, b, "/inspect"+path).String()
-		if strings.Contains(page, "<b>there") || strings.Contains(page, `="/`) {
+		if strings.Contains(page, "<b>there") || strings.Contains(page, `="/`) || strings.Contains(page, "Whole message") {
 			t.Errorf("%s: %s", path, page)
 		}
+	}
+	if page := show(t, b, "/inspect"+at).String(); !strings.Contains(page, "<h1><bdi>hi &lt;b&gt;there&lt;/b&gt;</bdi></h1>") {
+		t.Errorf("the title is not the first request: %s", page)
 	}
 	whole := b.Get("/inspect"+at+"/checkpoints/"+to+"/messages/0").Want(t, 200, "hi <b>there</b>")
 	for name, want := range map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"} {

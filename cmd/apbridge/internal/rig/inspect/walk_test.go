@@ -197,7 +197,7 @@ func TestInspectorSumsTokens(t *testing.T) {
 			t.Errorf("%s: %v", path, got.At(usage))
 		}
 	}
-	show(t, b, "/inspect").Want(t, 200, `<td class="number">30 in, 6 out</td>`)
+	show(t, b, "/inspect").Want(t, 200, `>30 in, 6 out</td>`)
 	show(t, b, at).Want(t, 200, "30 tokens in, 6 out", "10 tokens in, 2 out", "<circle ")
 	if got := b.Get("/inspect/overview").OK(); got.At("last_hour.usage.input_tokens") != 30.0 || got.At("last_day.usage.output_tokens") != 6.0 {
 		t.Errorf("%s", got)
