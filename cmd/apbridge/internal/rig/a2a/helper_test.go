@@ -65,6 +65,29 @@ func (c client) awaitState(id, state string) {
 	rig.Eventually(c.T, "task "+id+" has the state "+state, func() bool { return c.task(id).Text("result.status.state") == state })
 }
 
+// later runs a call on a goroutine and returns a function that waits for its result. A call that fails the test ends its
+// goroutine, and the wait ends the test, which would otherwise stand still.
+func later[T any](t *testing.T, call func() T) func() T {
+	t.Helper()
+	result := make(chan T, 1)
+	go func() {
+		defer close(result)
+		result <- call()
+	}()
+	t.Cleanup(func() {
+		for range result { // before the bridge stops
+		}
+	})
+	return func() T {
+		t.Helper()
+		got, ok := <-result
+		if !ok {
+			t.FailNow()
+		}
+		return got
+	}
+}
+
 // message returns the parameters of a send with a text.
 func message(id, text, more string) string {
 	return `{"message":{"messageId":"` + id + `","role":"ROLE_USER","parts":[{"text":` + strconv.Quote(text) + `}]` + more + `}}`

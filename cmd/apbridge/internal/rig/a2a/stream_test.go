@@ -77,22 +77,19 @@ func TestSubscribersOfARunningTask(t *testing.T) {
 	task := c.begun("m", "")
 	gate.Await(t)
 	rig.Eventually(t, "the first step is an artifact", func() bool { return len(c.task(task).List("result.artifacts")) == 1 })
-	streams := make(chan []rig.Frame, 2)
-	for range 2 {
-		go func() { streams <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) }()
-	}
+	subscribe := func() []rig.Frame { return c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) }
+	streams := []func() []rig.Frame{later(t, subscribe), later(t, subscribe)}
 	first := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 1)
 	if got := added(t, nil, first); got.tasks != 1 || got.state != "TASK_STATE_WORKING" || len(got.texts) != 1 {
 		t.Errorf("the first frame is %s", first[0].Data)
 	}
-	after := make(chan []rig.Frame, 1)
-	go func() {
-		after <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", first[0].ID)
-	}()
+	after := later(t, func() []rig.Frame {
+		return c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", first[0].ID)
+	})
 	gate.Open()
-	rest := <-after
-	for range 2 {
-		frames := <-streams
+	rest := after()
+	for _, stream := range streams {
+		frames := stream()
 		if got := added(t, nil, frames); got.tasks != 1 || got.state != "TASK_STATE_COMPLETED" {
 			t.Errorf("a subscriber got %v", kinds(frames))
 		}
@@ -144,8 +141,7 @@ func TestCancel(t *testing.T) {
 	c := client{b, "hang"}
 	task := c.begun("m", "")
 	c.awaitState(task, "TASK_STATE_WORKING")
-	stream := make(chan []rig.Frame, 1)
-	go func() { stream <- c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) }()
+	stream := later(t, func() []rig.Frame { return c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0) })
 	first := c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 1)
 	if got := added(t, nil, first).state; got != "TASK_STATE_WORKING" {
 		t.Errorf("the task is %s", got)
@@ -153,7 +149,7 @@ func TestCancel(t *testing.T) {
 	for range 2 {
 		c.call("CancelTask", `{"id":"`+task+`"}`).Want(t, 200, `"state":"TASK_STATE_CANCELED"`)
 	}
-	frames := <-stream
+	frames := stream()
 	if got := added(t, nil, frames).state; got != "TASK_STATE_CANCELED" {
 		t.Errorf("the stream ends with %s", got)
 	}
@@ -193,25 +189,24 @@ func TestRepeatedMessagesJoinTheirTask(t *testing.T) {
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL)}))
 	c := client{b, "agent"}
-	ids := make(chan string, 8)
-	for i := range cap(ids) {
-		go func() {
+	var ids []func() string
+	for i := range 8 {
+		ids = append(ids, later(t, func() string {
 			switch i % 4 {
 			case 0:
-				ids <- c.call("SendMessage", message("m", "hi", "")).Text("result.task.id")
+				return c.call("SendMessage", message("m", "hi", "")).Text("result.task.id")
 			case 1:
-				id := c.at(c.stream("SendStreamingMessage", message("m", "hi", ""), 0)[0], "task.id")
-				ids <- id
+				return c.at(c.stream("SendStreamingMessage", message("m", "hi", ""), 0)[0], "task.id")
 			case 2:
-				ids <- b.Do("POST", "/a2a/agent/message:send", message("m", "hi", "")).Text("task.id")
+				return b.Do("POST", "/a2a/agent/message:send", message("m", "hi", "")).Text("task.id")
 			default:
-				ids <- b.Do("POST", "/a2a/agent", request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}`)).Text("result.id")
+				return b.Do("POST", "/a2a/agent", request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}`)).Text("result.id")
 			}
-		}()
+		}))
 	}
-	first := <-ids
-	for range cap(ids) - 1 {
-		if id := <-ids; id != first || id == "" {
+	first := ids[0]()
+	for _, other := range ids[1:] {
+		if id := other(); id != first || id == "" {
 			t.Errorf("the message made the tasks %q and %q", first, id)
 		}
 	}

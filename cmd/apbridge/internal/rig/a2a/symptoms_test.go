@@ -98,15 +98,15 @@ func TestAnswersAtOnce(t *testing.T) {
 	a := &adaptertest.A2AAgent{}
 	c := inFront(t, a, "a2a")
 	task := c.call("SendMessage", message("m", "ask me", "")).Want(t, 200, "TASK_STATE_INPUT_REQUIRED").Text("result.task.id")
-	answers := make(chan rig.Answer, 6)
-	for i := range cap(answers) {
-		go func() {
-			answers <- c.call("SendMessage", message("m-"+strconv.Itoa(i), "red "+strconv.Itoa(i), `,"taskId":"`+task+`"`))
-		}()
+	var answers []func() rig.Answer
+	for i := range 6 {
+		answers = append(answers, later(t, func() rig.Answer {
+			return c.call("SendMessage", message("m-"+strconv.Itoa(i), "red "+strconv.Itoa(i), `,"taskId":"`+task+`"`))
+		}))
 	}
 	taken := 0
-	for range cap(answers) {
-		switch got := <-answers; {
+	for _, answer := range answers {
+		switch got := answer(); {
 		case got.At("error.code") == -32004.0:
 		case got.Text("result.task.status.state") == "TASK_STATE_COMPLETED":
 			taken++
@@ -125,16 +125,18 @@ func TestMessagesToAContextAtOnce(t *testing.T) {
 	t.Parallel()
 	a := &adaptertest.A2AAgent{}
 	c := inFront(t, a, "a2a")
-	tasks := make(chan rig.Answer, 4)
-	for i := range cap(tasks) {
-		go func() { tasks <- c.call("SendMessage", message("m-"+strconv.Itoa(i), "say", `,"contextId":"c"`)) }()
+	var tasks []func() rig.Answer
+	for i := range 4 {
+		tasks = append(tasks, later(t, func() rig.Answer {
+			return c.call("SendMessage", message("m-"+strconv.Itoa(i), "say", `,"contextId":"c"`))
+		}))
 	}
 	ids := map[string]bool{}
-	for range cap(tasks) {
-		got := (<-tasks).Want(t, 200, "TASK_STATE_COMPLETED")
+	for _, task := range tasks {
+		got := task().Want(t, 200, "TASK_STATE_COMPLETED")
 		ids[got.Text("result.task.id")] = true
 	}
-	if len(ids) != cap(tasks) || a.Work() != cap(tasks) {
+	if len(ids) != len(tasks) || a.Work() != len(tasks) {
 		t.Errorf("%d tasks, and the agent received %d messages", len(ids), a.Work())
 	}
 	for _, m := range a.Seen[1:] {
@@ -236,19 +238,21 @@ func TestAnyReplicaServesATask(t *testing.T) {
 	begun := one.stream("SendStreamingMessage", message("m", "hi", `,"contextId":"c"`), 3)
 	gate.Await(t)
 	task := one.at(begun[0], "task.id")
-	streams := make(chan []rig.Frame, 3)
-	go func() { streams <- two.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", begun[2].ID) }()
-	go func() {
-		streams <- two.stream("SendStreamingMessage", message("m", "hi", `,"contextId":"c"`), 0, "Last-Event-ID", begun[2].ID)
-	}()
-	go func() { streams <- one.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", begun[2].ID) }()
+	subscribe := func(c client) func() []rig.Frame {
+		return later(t, func() []rig.Frame {
+			return c.stream("SubscribeToTask", `{"id":"`+task+`"}`, 0, "Last-Event-ID", begun[2].ID)
+		})
+	}
+	streams := []func() []rig.Frame{subscribe(one), subscribe(two), later(t, func() []rig.Frame {
+		return two.stream("SendStreamingMessage", message("m", "hi", `,"contextId":"c"`), 0, "Last-Event-ID", begun[2].ID)
+	})}
 	two.fails(-32004, "SendMessage", message("m-2", "more", `,"taskId":"`+task+`"`))
 	queued := two.begun("m-3", `,"contextId":"c"`)
 	one.call("CancelTask", `{"id":"`+queued+`"}`).Want(t, 200, "TASK_STATE_CANCELED")
 	gate.Open()
-	first := <-streams
-	for range cap(streams) - 1 {
-		if diff := cmp.Diff(first, <-streams); diff != "" {
+	first := streams[0]()
+	for _, other := range streams[1:] {
+		if diff := cmp.Diff(first, other()); diff != "" {
 			t.Errorf("readers on two bridges got different frames (-first +other):\n%s", diff)
 		}
 	}
