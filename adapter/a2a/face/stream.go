@@ -193,7 +193,11 @@ func (st *stream) awaitRun() ([]mapping.Run, error) {
 func (st *stream) followTask(runs []mapping.Run, history *int) error {
 	older, newest := runs[:len(runs)-1], &runs[len(runs)-1]
 	for i := range older {
-		if err := st.follow(&older[i], false); err != nil {
+		read := func() error { return st.follow(&older[i], false) }
+		if !st.resumes && !older[i].Status.Active() {
+			read = func() error { return st.s.readEnd(st.ctx, st.view, &older[i]) }
+		}
+		if err := read(); err != nil {
 			return err
 		}
 	}

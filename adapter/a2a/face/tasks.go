@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
@@ -97,25 +98,33 @@ func (s *server) read(c *call, t *mapping.Task) (reading, error) {
 	if err != nil {
 		return v, err
 	}
-	if len(runs) == 1 && !runs[0].Status.Active() {
-		return v, s.readEnd(ctx, v.view, &runs[0])
-	}
 	for i := range runs {
-		if err := s.readRun(ctx, v.view, &runs[i]); err != nil {
+		read := s.readRun
+		if !runs[i].Status.Active() {
+			read = s.readEnd
+		}
+		if err := read(ctx, v.view, &runs[i]); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
 }
 
-// readEnd folds the end of the only run of a task, which has everything that a task shows.
+// readEnd folds the end of a run that has ended. With the message that answered a question, it has everything that a task
+// shows. So the tokens of the run, which may be many, are not read.
 func (s *server) readEnd(ctx context.Context, v *view, r *mapping.Run) error {
 	v.begin(r)
-	before, err := s.stateBefore(ctx, r)
-	if err != nil {
-		return err
+	answers := !r.StartedAt.IsZero() && rawjson.Get(r.Kwargs, answerMember) != nil
+	if !v.based || answers {
+		before, err := s.stateBefore(ctx, r)
+		if err != nil {
+			return err
+		}
+		v.base(before)
+		if answers {
+			v.answered(r, before)
+		}
 	}
-	v.base(before)
 	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return err
