@@ -87,7 +87,8 @@ type Audit struct {
 // Agent configures one agent.
 type Agent struct {
 	URL                   string            `yaml:"url"`
-	Dialect               string            `yaml:"dialect"` // the name of a dialect, or auto
+	Description           string            `yaml:"description"` // of the A2A card; "" for a general one
+	Dialect               string            `yaml:"dialect"`     // the name of a dialect, or auto
 	Assistant             string            `yaml:"assistant"`
 	Headers               map[string]Secret `yaml:"headers"`
 	TLS                   AgentTLS          `yaml:"tls"`

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -91,6 +92,9 @@ func (s *server) profile(c *call, name string) wire.Profile {
 			Extensions: []wire.AgentExtension{{URI: ResumeExtension, Description: "Streams continue after the frame that Last-Event-ID names."}},
 		},
 	}
+	if own := s.face.Agents[name].Description; own != "" {
+		p.Description = own
+	}
 	s.secure(&p)
 	return p
 }
@@ -131,8 +135,9 @@ func (s *server) extendedCard(c *call) (any, error) {
 	}
 	p := s.profile(c, name)
 	p.Name = c.agent.Graph
-	if c.agent.Description != "" {
-		p.Description = c.agent.Description
+	own := s.face.Agents[c.agent.Graph].Description
+	if about := cmp.Or(c.agent.Description, own); about != "" {
+		p.Description = about
 	}
 	list, _, err := s.svc.SearchAssistants(c.r.Context(), adapter.AgentQuery{Graph: c.agent.Graph, SortBy: mapping.SortByName, Asc: true, Limit: listed})
 	if err != nil {
@@ -142,6 +147,7 @@ func (s *server) extendedCard(c *call) (any, error) {
 		skill := wire.AgentSkill{ID: a.ID, Name: a.Name, Description: a.Description, Tags: []string{"assistant"}}
 		if a.Configured {
 			skill.ID, skill.Tags = a.Graph, []string{"agent"}
+			skill.Description = cmp.Or(skill.Description, own)
 		}
 		if skill.Name == "" {
 			skill.Name = skill.ID

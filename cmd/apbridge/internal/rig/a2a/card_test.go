@@ -89,6 +89,13 @@ func TestSettingsOfA2A(t *testing.T) {
 	private.Get("/a2a/a"+card).Want(t, 401)
 	private.Do("GET", "/a2a/a"+card, "", "X-Api-Key", key).Want(t, 200)
 
+	described := rig.Configured(t, "auth: {keys: [{id: alice, key: "+key+"}]}\nagents: {a: {url: $A, description: Writes poems}, b: {url: $A}}", agents)
+	described.Get("/a2a/a"+card).Want(t, 200, `"description":"Writes poems"`)
+	described.Get("/a2a/b"+card).Want(t, 200, "The agent b, served by apbridge.")
+	if extended := described.Do("GET", "/a2a/a/extendedAgentCard", "", "X-Api-Key", key).OK(); extended.At("description") != "Writes poems" || extended.At("skills.0.description") != "Writes poems" {
+		t.Errorf("the extended card: %s", extended.Body)
+	}
+
 	off := rig.Configured(t, "a2a: {enabled: false}"+rig.OneAgent, agents)
 	off.Get("/a2a/a"+card).Want(t, 404, "a2a.enabled")
 	off.Post("/a2a/a", request("GetTask", "{}")).Want(t, 404, "a2a.enabled")

@@ -14,6 +14,7 @@ import (
 // agentProofs has the proofs of keys about calls of agents.
 var agentProofs = map[string]func(*testing.T){
 	"agents.*.allow_concurrent":  rig.ProvenBy("cmd/apbridge", "TestStrategies"),
+	"agents.*.description":       rig.ProvenBy("cmd/apbridge/internal/rig/a2a", "TestSettingsOfA2A"),
 	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesAreNotApproval"),
 	"agents.*.multitask_default": rig.ProvenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
