@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -339,7 +341,13 @@ func causeOf(agent string, f *mapping.Fault) string {
 	return "the agent " + lowered(brief(first))
 }
 
-func lowered(sentence string) string { return strings.ToLower(sentence[:1]) + sentence[1:] }
+func lowered(sentence string) string {
+	first, n := utf8.DecodeRuneInString(sentence)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToLower(first)) + sentence[n:]
+}
 
 // outcomeOf returns how a run ended as a verb, or that it is active.
 func outcomeOf(v *runView, run *mapping.Run) string {
@@ -395,8 +403,8 @@ func (r *storyReader) summary(v *runView) string {
 	}
 	outcome := outcomeOf(v, r.run)
 	said := strings.ToUpper(outcome[:1]) + outcome[1:]
-	if v.Fault != nil {
-		said += ": " + strings.TrimSuffix(cutRunes(causeOf(v.Agent, v.Fault), maxCause), ".") + ". It ended"
+	if v.Fault != nil && v.Fault.Message != "" {
+		said += ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + ". It ended"
 	}
 	said += steps + " in " + spanOf(t.Total)
 	if t.Known {

@@ -53,7 +53,9 @@ func TestCausesComeFirst(t *testing.T) {
 		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent is overloaded (it answered 503)",
 		`Agent "a" at h answered 500.`: "the agent answered 500",
 		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`: `the agent no longer knows the task "t"; it was probably restarted`,
-		`The database cannot be reached: it is down`:                                                   "The database cannot be reached: it is down",
+		`Agent "a" .`:                                "the agent ",
+		`Agent "a" über alles.`:                      "the agent über alles",
+		`The database cannot be reached: it is down`: "The database cannot be reached: it is down",
 		``: "",
 	} {
 		if got := causeOf("a", &mapping.Fault{Message: message}); got != want {
