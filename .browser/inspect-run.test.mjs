@@ -363,7 +363,7 @@ test("a run that failed shows the agent's answer", async () => {
   const { id } = await run("fail");
   await shown(`/inspect/runs/${id}`, {}, async (p) => {
     await p.getByRole("heading", { name: "What went wrong" }).waitFor();
-    assert.match(await p.locator("pre").first().textContent(), /<script>.*\\u\{202e\}/);
+    assert.match(await p.locator("main > pre").first().textContent(), /<script>.*\\u\{202e\}/);
   });
 });
 

@@ -83,7 +83,7 @@ for (const javaScriptEnabled of [true, false]) {
     await compare.first().press("Space");
     await page.getByRole("button", { name: "Compare" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
-    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the start and step \d+\.$/);
+    assert.match(await page.locator(".summary").textContent(), /^\d+ messages added.* between the start of “Plan a garden” and step \d+ of “.+”\.$/);
     await page.getByText("Plan a garden").first().waitFor();
   }));
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -310,22 +312,41 @@ func spanOf(seconds float64) string {
 
 const maxCause = 200 // runes
 
-// causeOf returns the cause of a failure without its consequence and advice.
+// causeOf returns the cause of a failure without its consequence and advice. Other texts than the bridge's messages about
+// agents are returned as they are.
 func causeOf(agent string, f *mapping.Fault) string {
 	short := mapping.WithoutAgent(agent, f.Message)
-	cause, ok := strings.CutPrefix(short, "Cannot be reached: ")
-	if !ok {
+	if short == f.Message {
 		return brief(short)
 	}
-	cause, _, _ = strings.Cut(strings.TrimSuffix(cause, "."), "; ")
-	if _, name, ok := strings.Cut(cause, " ("); ok { // such as "connection refused"
-		return strings.TrimSuffix(name, ")") + " by agent " + agent
-	}
-	cause = strings.ReplaceAll(" "+cause, " its ", " the agent's ")
+	short = strings.TrimSuffix(short, ".")
+	what, cause, _ := strings.Cut(short, ": ")
+	cause = " " + cause
 	if rest, ok := strings.CutPrefix(cause, " it "); ok {
-		return "the agent " + rest
+		cause = " the agent " + rest
 	}
-	return cause[1:]
+	cause = strings.ReplaceAll(cause, " its ", " the agent's ")[1:]
+	switch {
+	case what == "Cannot be reached":
+		cause, _, _ = strings.Cut(cause, "; ")
+		if _, name, ok := strings.Cut(cause, " ("); ok { // such as "connection refused"
+			return strings.TrimSuffix(name, ")") + " by agent " + agent
+		}
+		return cause
+	case strings.HasPrefix(what, "Answered ") && cause != "":
+		cause, _, _ = strings.Cut(cause, ". ")
+		return brief(cause) + " (it " + lowered(what) + ")"
+	}
+	first, _, _ := strings.Cut(short, ". ")
+	return "the agent " + lowered(brief(first))
+}
+
+func lowered(sentence string) string {
+	first, n := utf8.DecodeRuneInString(sentence)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToLower(first)) + sentence[n:]
 }
 
 // outcomeOf returns how a run ended as a verb, or that it is active.
@@ -382,8 +403,8 @@ func (r *storyReader) summary(v *runView) string {
 	}
 	outcome := outcomeOf(v, r.run)
 	said := strings.ToUpper(outcome[:1]) + outcome[1:]
-	if v.Fault != nil {
-		said += ": " + strings.TrimSuffix(cutRunes(causeOf(v.Agent, v.Fault), maxCause), ".") + ". It ended"
+	if v.Fault != nil && v.Fault.Message != "" {
+		said += ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + ". It ended"
 	}
 	said += steps + " in " + spanOf(t.Total)
 	if t.Known {

@@ -49,8 +49,13 @@ func TestCausesComeFirst(t *testing.T) {
 		`The agent "a" at h cannot be reached: its host name is not known on this machine; check the spelling and the name servers.`:        "the agent's host name is not known on this machine",
 		`The agent "a" at h cannot be reached: it did not answer in time; check whether it is busy.`:                                        "the agent did not answer in time",
 		`The agent "a" at h cannot be reached: there is no network route to its host.`:                                                      "there is no network route to the agent's host",
-		`Agent "a" at h answered 500 to POST /x: no`:                                                                                        "Answered 500 to POST /x: no",
-		`The database cannot be reached: it is down`:                                                                                        "The database cannot be reached: it is down",
+		`Agent "a" at h answered 500: ModelError: no answer.`:                                                                               "ModelError: no answer (it answered 500)",
+		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent is overloaded (it answered 503)",
+		`Agent "a" at h answered 500.`: "the agent answered 500",
+		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`: `the agent no longer knows the task "t"; it was probably restarted`,
+		`Agent "a" .`:                                "the agent ",
+		`Agent "a" über alles.`:                      "the agent über alles",
+		`The database cannot be reached: it is down`: "The database cannot be reached: it is down",
 		``: "",
 	} {
 		if got := causeOf("a", &mapping.Fault{Message: message}); got != want {

@@ -47,7 +47,7 @@ function lane(b, total, run, most) {
 export function tell(story, run) {
   const turns = document.querySelector("[data-turns]"), bars = document.querySelector("[data-bars]");
   if (!turns || !bars) return;
-  document.getElementById("summary").textContent = story.summary;
+  document.getElementById("summary").textContent = shown(story.summary);
   const made = story.turns.map((t) => turn(t, turns.dataset.thread, run));
   const same = (n) => turns.children[n]?.textContent === made[n]?.textContent;
   let kept = 0;

@@ -216,5 +216,5 @@ func TestInspectorShowsTokensOnRequest(t *testing.T) {
 			t.Errorf("%q: tokens %v, want %v: %s", query, got, want, v)
 		}
 	}
-	show(t, b, at+"?tokens=show").Want(t, 200, `class="delta"`, "Hide the tokens")
+	show(t, b, at+"?tokens=show").Want(t, 200, `class="delta"`, "Hide token events")
 }
