@@ -71,7 +71,7 @@ for (const [what, path] of [
 
 test("a thread and its question are pictured", async () => {
   for (const [name, at, width] of [["thread", `${forked}#history`, 1280], ["question", asked, 1100]]) {
-    await shown(`/inspect/threads/${at}`, { viewport: { width, height: 800 } }, (page) => picture(page, name));
+    await shown(`/inspect/threads/${at}`, { viewport: { width, height: 720 } }, (page) => picture(page, name));
   }
 });
 
