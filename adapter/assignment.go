@@ -117,8 +117,9 @@ type Files interface {
 	// Open returns the bytes of a file. The caller closes them.
 	Open(ctx context.Context, artifactID string) (io.ReadCloser, error)
 	// Save writes a file made by the agent under its path (see rule.ArtifactPath). A file with the same path keeps its
-	// artifact id. The bytes become visible with the next event that names the id in Head.Artifacts.
-	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
+	// artifact id. The bytes become visible with the next event that names the id in Head.Artifacts. mediaType is "" if
+	// the agent does not say it.
+	Save(ctx context.Context, path, remoteID, mediaType string, body io.Reader) (mapping.Artifact, error)
 	// Path returns the path on the bridge under which clients find the bytes. It is "" if no face serves files.
 	Path(artifactID string) string
 }

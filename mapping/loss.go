@@ -56,11 +56,14 @@ func UnsupportedCapabilities(documented []RequestField, request string, meant []
 	return out
 }
 
-// LossHeader returns losses as the value of X-Apbridge-Unsupported: "field;approximated, field;dropped".
+// LossHeader returns losses as the value of X-Apbridge-Unsupported: "field;approximated, field;dropped". It names each
+// loss once.
 func LossHeader(losses []Loss) string {
-	parts := make([]string, len(losses))
-	for i, l := range losses {
-		parts[i] = l.Field + ";" + string(l.Fate)
+	var parts []string
+	for _, l := range losses {
+		if part := l.Field + ";" + string(l.Fate); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
 	}
 	return strings.Join(parts, ", ")
 }

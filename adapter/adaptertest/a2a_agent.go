@@ -172,6 +172,10 @@ func (a *A2AAgent) rest(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func (a *A2AAgent) serve(w http.ResponseWriter, r *http.Request, action string, params map[string]any, id json.RawMessage) {
 	message, _ := params["message"].(map[string]any)
+	if problem := a.tooMuchHistory(params); problem != "" {
+		a.fail(w, id, -32602, "", problem)
+		return
+	}
 	switch action {
 	case "send", "stream":
 		if action == "stream" && a.NoStream {

@@ -38,7 +38,12 @@ func (a *A2AAgent) langGraphRefuses(message, params map[string]any) string {
 		return "Failed to create run: Invalid thread ID"
 	}
 	configuration, _ := params["configuration"].(map[string]any)
-	if n, _ := configuration["historyLength"].(float64); n > 10 {
+	return a.tooMuchHistory(configuration)
+}
+
+// tooMuchHistory returns why the server refuses a request for so many messages, or "".
+func (a *A2AAgent) tooMuchHistory(params map[string]any) string {
+	if n, _ := params["historyLength"].(float64); a.LangGraph && n > 10 {
 		return "historyLength cannot exceed 10"
 	}
 	return ""

@@ -58,7 +58,7 @@ func (f *Files) Open(_ context.Context, id string) (io.ReadCloser, error) {
 }
 
 // Save stores a file created by an agent. It stores nothing if reading the body fails.
-func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
+func (f *Files) Save(_ context.Context, path, remoteID, mediaType string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(body)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -66,7 +66,10 @@ func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.saves++
-	return f.put(path, remoteID, b, true), nil
+	a := f.put(path, remoteID, b, true)
+	a.MIMEType = mediaType
+	f.rows[path] = a
+	return a, nil
 }
 
 // Path returns a path that depends only on the id.

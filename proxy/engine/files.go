@@ -106,7 +106,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	return body, err
 }
 
-func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Reader) (mapping.Artifact, error) {
+func (f *runFiles) Save(ctx context.Context, name, remoteID, mediaType string, body io.Reader) (mapping.Artifact, error) {
 	clean, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -118,7 +118,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	now := x.store.Now()
 	a := mapping.Artifact{
 		ID: rule.ArtifactID(x.Run.ThreadID, clean), ThreadID: x.Run.ThreadID, TaskID: x.Run.TaskID, Path: clean,
-		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
+		MIMEType: mediaType, AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
 	return x.store.Artifacts.Save(ctx, a, body, int64(x.e.Config().Limits.Artifact), true)
 }

@@ -39,7 +39,7 @@ func TestRemoteIDOfAFileMustBeText(t *testing.T) {
 	t.Parallel()
 	refused := make(chan error, 1)
 	b := setup(t, &script{exposes: mapping.ExposesNothing, run: func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
-		_, err := task.Files.Save(ctx, "a.txt", "\x00", strings.NewReader("x"))
+		_, err := task.Files.Save(ctx, "a.txt", "\x00", "", strings.NewReader("x"))
 		refused <- err
 		yield(ended(mapping.RunSuccess), nil)
 	}})

@@ -2,11 +2,14 @@ package backend_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/backend"
@@ -190,21 +193,27 @@ func TestFilesGoBothWays(t *testing.T) {
 		if got := rawjson.Get(tr.Outputs()[0].Data, "files"); !strings.Contains(string(got), `"/note.txt"`) || !strings.Contains(string(got), "hello") {
 			t.Errorf("files %s", got)
 		}
+		if list, err := files.List(t.Context()); err != nil || !slices.ContainsFunc(list, func(f mapping.Artifact) bool { return f.Path == "note.txt" && f.MIMEType == "text/plain" }) {
+			t.Errorf("the files are %+v, %v", list, err)
+		}
 		if parts := a.Seen[0]["parts"].([]any); len(parts) != 2 {
 			t.Errorf("the message has the parts %v", parts)
 		}
 	}
 }
 
-// A message whose response was lost is found among the agent's tasks, and not sent again. 0.3 cannot list tasks.
+// A message whose response was lost is found among the agent's tasks, and not sent again. 0.3 cannot list tasks, and
+// LangGraph Server lists few messages of each.
 func TestALostResponseIsLookedUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		agent *adaptertest.A2AAgent
 		code  string
+		says  string
 	}{
-		"1.0": {&adaptertest.A2AAgent{}, ""},
-		"0.3": {&adaptertest.A2AAgent{Version: "0.3"}, mapping.CodeOutcomeUnknown},
+		"1.0":       {&adaptertest.A2AAgent{}, "", ""},
+		"LangGraph": {&adaptertest.A2AAgent{LangGraph: true}, "", ""},
+		"0.3":       {&adaptertest.A2AAgent{Version: "0.3"}, mapping.CodeOutcomeUnknown, "it could not be asked for its tasks"},
 	} {
 		b := dial(t, c.agent)
 		if tr := adaptertest.Collect(t.Context(), b, saying("say"), 1); tr.Err != nil {
@@ -213,9 +222,80 @@ func TestALostResponseIsLookedUp(t *testing.T) {
 		again := saying("say")
 		again.InDoubt = true
 		tr := adaptertest.Collect(t.Context(), b, again, 0)
-		if tr.Code() != c.code || c.agent.Work() != 1 {
+		if tr.Code() != c.code || c.agent.Work() != 1 || c.says != "" && !strings.Contains(tr.Err.Error(), c.says) {
 			t.Errorf("%s: error %v, %d messages", name, tr.Err, c.agent.Work())
 		}
+	}
+}
+
+// rejecting is an agent that refuses a streamed message within the stream, when it may have worked already.
+type rejecting struct {
+	*adaptertest.A2AAgent
+	sent *atomic.Int32
+}
+
+func (a rejecting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		a.A2AAgent.ServeHTTP(w, r)
+		return
+	}
+	a.sent.Add(1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"1","error":{"code":-32004,"message":"no streams"}}`+"\n\n")
+}
+
+func TestAMessageRefusedInItsStreamIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	a := rejecting{&adaptertest.A2AAgent{}, new(atomic.Int32)}
+	tr := adaptertest.Collect(t.Context(), dial(t, a), saying("say"), 0)
+	if tr.Code() != mapping.CodeUpstreamError || a.sent.Load() != 1 {
+		t.Errorf("error %v, %d messages", tr.Err, a.sent.Load())
+	}
+}
+
+// slow is an agent that tells of its work for longer than step_timeout in one stream, and is then away for a moment.
+type slow struct {
+	*adaptertest.A2AAgent
+	lasts time.Duration
+	told  *atomic.Bool  // the stream was sent
+	away  *atomic.Int32 // requests until it is back
+}
+
+func (a slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	switch {
+	case bytes.Contains(body, []byte(`"SubscribeToTask"`)) && a.told.CompareAndSwap(false, true):
+		w.Header().Set("Content-Type", "text/event-stream")
+		tick := time.NewTicker(a.lasts / 20)
+		defer tick.Stop()
+		for n := range 20 {
+			<-tick.C
+			_, _ = fmt.Fprintf(w, `data: {"jsonrpc":"2.0","id":"1","result":{"statusUpdate":{"taskId":"task-1","contextId":"context-of-task-1","status":{"state":"TASK_STATE_WORKING",`+
+				`"message":{"messageId":"s-%d","role":"ROLE_AGENT","parts":[{"text":"part %d"}]}}}}}`+"\n\n", n, n)
+			_ = http.NewResponseController(w).Flush()
+		}
+	case bytes.Contains(body, []byte(`"GetTask"`)) && a.away.Add(-1) >= 0:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		a.A2AAgent.ServeHTTP(w, r)
+	}
+}
+
+// The time for which an agent may be away begins with its last sign of life, such as an event of a stream.
+func TestALongStreamIsASignOfLife(t *testing.T) {
+	t.Parallel()
+	const stepTimeout = 2 * time.Second
+	a := slow{&adaptertest.A2AAgent{CutAfter: 2}, stepTimeout * 5 / 4, new(atomic.Bool), new(atomic.Int32)}
+	a.away.Store(4)
+	up := adaptertest.Upstream(adaptertest.Serve(t, a).URL)
+	up.Config.StepTimeout = stepTimeout
+	b, err := backend.Dial(up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr := adaptertest.Collect(t.Context(), b, saying("say"), 0); tr.Err != nil || len(tr.Outputs()) != 3 {
+		t.Errorf("%d outputs, %v", len(tr.Outputs()), tr.Err)
 	}
 }
 

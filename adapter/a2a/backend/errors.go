@@ -97,8 +97,12 @@ func (b *backend) unknown(broke, asked error) *mapping.Error {
 	if broke == nil {
 		what = "may have received a message from a process of the bridge that was stopped"
 	}
-	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and its tasks do not show the message. It was not sent again, so that nothing happens twice. "+
-		"Check what the agent has done, then start a new run.", what)
+	seen := "its tasks do not show the message"
+	if asked != nil {
+		seen = "it could not be asked for its tasks"
+	}
+	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. The message was not sent again, so that nothing happens twice. "+
+		"Check what the agent has done, then start a new run.", what, seen)
 	e.Err = errors.Join(broke, asked)
 	return e
 }

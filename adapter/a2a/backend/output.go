@@ -476,7 +476,7 @@ func (o *output) files(s *step, info *mapping.StepInfo) (json.RawMessage, []stri
 			continue
 		}
 		name := fileName(s, i, p)
-		saved, err := o.save(name, s.id, p.Raw)
+		saved, err := o.save(name, s.id, p)
 		switch c := mapping.Classify(err).Class; {
 		case err != nil && (c == mapping.Invalid || c == mapping.TooLarge):
 			info.Skipped = append(info.Skipped, mapping.SkippedFile{Path: o.r.to.Excerpt(name, 120), Remote: s.id, Reason: mapping.Classify(err).Message})
@@ -496,15 +496,24 @@ func (o *output) files(s *step, info *mapping.StepInfo) (json.RawMessage, []stri
 	return changed.Close('}').Bytes, ids, nil
 }
 
-func (o *output) save(name, remote string, raw []byte) (mapping.Artifact, error) {
+func (o *output) save(name, remote string, p wire.Part) (mapping.Artifact, error) {
 	at, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	if limit := int64(o.r.up.Limits.Artifact); limit > 0 && int64(len(raw)) > limit {
+	if limit := int64(o.r.up.Limits.Artifact); limit > 0 && int64(len(p.Raw)) > limit {
 		return mapping.Artifact{}, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The file is larger than %d bytes (limits.artifact).", limit)
 	}
-	return o.r.assigned.Files.Save(o.r.ctx, at, remote, bytes.NewReader(raw))
+	return o.r.assigned.Files.Save(o.r.ctx, at, remote, mediaTypeOf(p), bytes.NewReader(p.Raw))
+}
+
+// mediaTypeOf returns the media type of a part without its parameters, or "" if it is not one.
+func mediaTypeOf(p wire.Part) string {
+	kind, _, err := mime.ParseMediaType(p.MediaType)
+	if err != nil || !strings.Contains(kind, "/") {
+		return ""
+	}
+	return kind
 }
 
 // encode returns a file as the state holds it.

@@ -37,9 +37,10 @@ type run struct {
 	assigned *adapter.Assignment
 	yield    func(mapping.Event, error) bool
 
-	task    string // the agent's id of the task; "" if it has none, or none yet
-	context string // the agent's id of the context; "" if it has none yet
-	linked  bool   // a link of this run is logged, so that its message was sent
+	task    string    // the agent's id of the task; "" if it has none, or none yet
+	context string    // the agent's id of the context; "" if it has none yet
+	linked  bool      // a link of this run is logged, so that its message was sent
+	heard   time.Time // when the agent last told of the task
 	output  output
 }
 
@@ -98,7 +99,8 @@ func (r *run) send() error {
 	request := &wire.SendMessageRequest{Message: m, Metadata: wire.Object(r.assigned.Task.Additional)}
 	if e.streams {
 		err := r.stream(wire.MethodSendStreamingMessage, request)
-		if e := protocolError(err); e == nil || e.Code != wire.CodeUnsupportedOperation && e.Code != wire.CodeMethodNotFound {
+		e := protocolError(err)
+		if errors.As(err, new(*streamError)) || e == nil || e.Code != wire.CodeUnsupportedOperation && e.Code != wire.CodeMethodNotFound {
 			return r.after(err)
 		}
 		// The card announces streams, but the agent refused the call because it has none.
@@ -187,6 +189,11 @@ func (r *run) filePart(f mapping.Artifact) (wire.Part, error) {
 // errCut means that a stream ended before its task had.
 var errCut = errors.New("the stream ended before its task")
 
+// streamError is an error that the agent sent within a stream. It may have worked before.
+type streamError struct{ error }
+
+func (e *streamError) Unwrap() error { return e.error }
+
 // stream calls a streaming method and handles its events. It returns nil if the task has settled, and errCut if the
 // stream ended before.
 func (r *run) stream(m wire.Method, params any) error {
@@ -222,8 +229,9 @@ func (r *run) stream(m wire.Method, params any) error {
 			if r.linked {
 				return errCut // the task shows what became of it
 			}
-			return err
+			return &streamError{err}
 		}
+		r.heard = time.Now()
 		if err := r.handle(ev); err != nil || r.output.settled() {
 			return err
 		}
@@ -326,10 +334,14 @@ func (r *run) follow() error {
 		return err
 	}
 	r.output.streamBroke()
-	heard := time.Now()
+	r.heard = time.Now()
 	for wait, subscribes := firstPoll, e.streams; ; wait = min(2*wait, longestPoll) {
 		if subscribes {
+			began := time.Now()
 			err := r.stream(wire.MethodSubscribeToTask, &wire.SubscribeToTaskRequest{ID: r.task})
+			if time.Since(began) > longestPoll {
+				wait = firstPoll
+			}
 			switch {
 			case err == nil || errors.Is(err, errUnwanted):
 			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err):
@@ -344,12 +356,12 @@ func (r *run) follow() error {
 		}
 		switch err := r.poll(); {
 		case err == nil:
-			heard = time.Now()
+			r.heard = time.Now()
 		case r.ctx.Err() != nil:
 			return r.stopped()
 		case !away(err):
 			return r.unclear(err)
-		case time.Since(heard) > r.stepTimeout():
+		case time.Since(r.heard) > r.stepTimeout():
 			return r.unreadable(err)
 		}
 		if done, err := r.finish(); done || err != nil {
@@ -398,10 +410,10 @@ func (r *run) hasMessage(task wire.Task) bool {
 }
 
 // mostSearched is how many of the agent's newest tasks are searched for a message, and mostHistory how many of the newest
-// messages of each. Agents may return none unless the request says how many.
+// messages of each. Agents may return none unless the request says how many, and LangGraph Server refuses more than 10.
 const (
 	mostSearched = 100
-	mostHistory  = 50
+	mostHistory  = 10
 )
 
 // findSent searches the task of a message whose response was lost, or that an earlier process may have sent. The

@@ -106,7 +106,7 @@ func unescape(segment string, into *string) bool {
 }
 
 // Path returns the HTTP method and the escaped path of an operation, to be appended to the URL of the interface.
-// Subscriptions are POST, as most servers expect.
+// Subscriptions are POST in 1.0 and GET in 0.3, as the official servers of each version expect.
 func Path(v Version, m Method, taskID, configID string) (method, path string) {
 	task := "/tasks/" + escape(taskID)
 	configs := task + "/pushNotificationConfigs"
@@ -128,7 +128,9 @@ func Path(v Version, m Method, taskID, configID string) (method, path string) {
 	case MethodCancelTask:
 		method, path = http.MethodPost, task+":cancel"
 	case MethodSubscribeToTask:
-		method, path = http.MethodPost, task+":subscribe"
+		if path = task + ":subscribe"; v == V1 {
+			method = http.MethodPost
+		}
 	case MethodCreatePushConfig:
 		method, path = http.MethodPost, configs
 	case MethodGetPushConfig:

@@ -25,7 +25,7 @@ func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	var inline *keep
 	err := d.download(w, func(body io.Reader) (err error) {
 		inline = &keep{limit: int(d.up.Config.Artifacts.MaxInline)}
-		saved, err = d.assigned.Files.Save(d.ctx, w.at, w.ID, io.TeeReader(body, inline))
+		saved, err = d.assigned.Files.Save(d.ctx, w.at, w.ID, "", io.TeeReader(body, inline))
 		return err
 	})
 	if err != nil {

@@ -66,9 +66,9 @@ func breaking(agent http.Handler, n int64, chunked bool) http.Handler {
 // credulous is a thread that accepts an incomplete body.
 type credulous struct{ *adaptertest.Files }
 
-func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error) {
+func (c credulous) Save(ctx context.Context, path, remoteID, mediaType string, body io.Reader) (mapping.Artifact, error) {
 	b, _ := io.ReadAll(body)
-	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
+	return c.Files.Save(ctx, path, remoteID, mediaType, strings.NewReader(string(b)))
 }
 
 // TestDownloadThatBreaks checks that a broken GET is retried once. If it breaks again, the file is omitted, the client
