@@ -111,7 +111,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, runHTML, "Run "+v.RunID, v)
+	return s.show(w, r, runHTML, v.Title(), v)
 }
 
 func (s *server) viewRun(r *http.Request) (v runView, err error) {

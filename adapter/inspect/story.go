@@ -229,14 +229,19 @@ func (r *storyReader) failedAt(t timing, calls []adapter.AgentCall) float64 {
 	return min(at, t.Total)
 }
 
-// nameOfCall returns the method and the last part of the path of a call. The parts before it are mostly ids.
+// nameOfCall returns the method and the last part of the path of a call that is no id. The parts before it are mostly ids.
 func nameOfCall(c *callLine) string {
 	at := c.URL
 	if u, err := url.Parse(at); err == nil {
 		at = u.Path
 	}
 	at = strings.TrimSuffix(at, "/")
-	if n := strings.LastIndexByte(at, '/'); n > 0 {
+	n := strings.LastIndexByte(at, '/')
+	if n > 0 && len(at)-n > 16 && strings.ContainsAny(at[n:], "0123456789") {
+		at = at[:n] + "/…"
+		n = strings.LastIndexByte(at[:n], '/')
+	}
+	if n > 0 {
 		at = "…" + at[n:]
 	}
 	return cutRunes(c.Method+" "+cmp.Or(at, "/"), 60)

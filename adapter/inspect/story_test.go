@@ -162,3 +162,16 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 }
+
+// A call is named by the last part of its path that is no id.
+func TestNameOfACall(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"http://a/ap/v1/agent/tasks": "GET …/tasks", "http://a/tasks/7f3e/steps/": "GET …/steps", "http://a": "GET /",
+		"http://a/v1/artifacts/TYQVZGNQPFB2SC7H3YQ5D4KXWA": "GET …/artifacts/…", "http://a/artifacts/TYQVZGNQPFB2SC7H3YQ5D4KXWA": "GET /artifacts/…",
+	} {
+		if got := nameOfCall(&callLine{Method: "GET", URL: url}); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}

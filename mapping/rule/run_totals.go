@@ -33,8 +33,9 @@ func (t *RunTotals) Add(ev *mapping.Event) {
 	if IsStep(ev) {
 		t.steps++
 	}
-	if s := ev.Head.Step; s != nil {
-		t.addCost(s.Additional)
+	if ev.Head.Step != nil {
+		_, additional := StepSaid(ev)
+		t.addCost(additional)
 	}
 	if len(ev.Data) > maxUsageBytes || !bytes.Contains(ev.Data, []byte(`"usage_metadata"`)) {
 		return

@@ -26,6 +26,19 @@ func TestUsageIsAddedUpOnce(t *testing.T) {
 	}
 }
 
+// The cost of a step is counted whether or not the step has a text, which the cost is then kept with.
+func TestCostOfAStep(t *testing.T) {
+	t.Parallel()
+	for _, output := range []string{`"done"`, `{"n":1}`, ``} {
+		var sum RunTotals
+		ev := StepUpdate("run", "task", 1, mapping.StepInfo{ID: "s", Output: []byte(output), Additional: []byte(`{"task_cumulative_cost":0.25}`)}, nil, mapping.ApprovalAuto)
+		sum.Add(&ev)
+		if got := sum.Total(); got != (mapping.RunTotals{Steps: 1, Usage: mapping.Usage{Cost: 0.25}}) {
+			t.Errorf("%s: %+v", output, got)
+		}
+	}
+}
+
 // AutoGPT reports the cost of its task so far. A smaller one is that of a new task.
 func TestCostIsTheNewestOfEachTask(t *testing.T) {
 	t.Parallel()

@@ -144,6 +144,7 @@ export function clock(at) {
 /** How long ago a time was, in words. */
 function since(at) {
   const s = Math.max(0, Math.floor((Date.now() - new Date(at)) / 1000));
+  if (s < 5) return "just now";
   if (s < 60) return `${s} s ago`;
   if (s < 3600) return `${Math.floor(s / 60)} min ago`;
   return s < 172_800 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86_400)} days ago`;

@@ -24,7 +24,7 @@ func TestRunsAreListedByTheirRequest(t *testing.T) {
 		t.Errorf("the page shows %s", run)
 	}
 	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "Plan a garden</bdi></h1>", "Succeeded after 3 steps in ", "; the agent took ", "Conversation</h2>", "Plan a\n garden", "Done: Plan a",
-		"Where the time went</h2>", "waiting", "step 1", "step 3", "What happened")
+		"Where the time went</h2>", "waiting", "step 1", "step 3", "Log</h2>")
 	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Request</th>", ">Status</th>", ">Plan a garden</bdi>")
 }
 
@@ -38,8 +38,8 @@ func TestQuestionFormOffersTextFirst(t *testing.T) {
 	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "What shall the file say?", `name="words"`, "Answer with JSON instead", `name="args-0"`, `name="json"`)
 	run := b.Get("/inspect").OK().Text("runs.0.run_id")
 	page := string(b.Do("GET", "/inspect/runs/"+run, "", asBrowser...).OK().Body)
-	inOrder(t, page, "Asked a question after 1 step in ", "ask me", "What shall the file say?", `name="words"`, "Answer with JSON instead", "What happened")
-	if shown, _, _ := strings.Cut(page, "What happened"); strings.Contains(shown, "action_requests&#34;") || strings.Count(shown, `<p class="said" dir="auto">What shall the file say?`) != 1 {
+	inOrder(t, page, "Asked a question after 1 step in ", "ask me", "What shall the file say?", `name="words"`, "Answer with JSON instead", "Log</h2>")
+	if shown, _, _ := strings.Cut(page, "Log</h2>"); strings.Contains(shown, "action_requests&#34;") || strings.Count(shown, `<p class="said" dir="auto">What shall the file say?`) != 1 {
 		t.Errorf("the page of an interrupted run shows JSON, or does not show the question once: %s", page)
 	}
 }
