@@ -279,6 +279,51 @@ func TestFailuresAreNoAnswers(t *testing.T) {
 	}
 }
 
+// TestAnsweredGraphsThatEndSilently checks that what a graph said before its question is not its answer to a message that
+// the graph does not keep. The history has the question with that message.
+func TestAnsweredGraphsThatEndSilently(t *testing.T) {
+	t.Parallel()
+	said := `{"type":"human","id":"h","content":"hi"},{"type":"ai","id":"a","content":"planning"}`
+	s := tell(t, nil)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	s.add(mapping.KindState, mapping.Head{}, "", fold(t, said))
+	asked := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Send it?"`)}}
+	s.add(mapping.KindInterrupt, mapping.Head{Interrupts: asked}, "", nil)
+	s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asked}}, "", nil)
+	if task := s.v.task(); len(task.History) != 1 || len(task.Artifacts) != 1 || task.Status.Message.Parts[0].Text != "Send it?" {
+		t.Errorf("the task that asks is %+v", task)
+	}
+	s.run = mapping.Run{ID: "r-2", TaskID: "t", Status: mapping.RunRunning, Kwargs: json.RawMessage(`{"a2a_message":{"messageId":"m-2","role":"ROLE_USER","parts":[{"text":"yes"}]}}`)}
+	s.v.begin(&s.run)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	if got := s.add(mapping.KindState, mapping.Head{}, "", fold(t, said+`,{"type":"tool","id":"x","content":"sent"}`)); len(got) > 0 {
+		t.Errorf("a state without a new message: %s", got)
+	}
+	s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}, "", nil)
+	var history []string
+	task := s.v.task()
+	for _, m := range task.History {
+		history = append(history, m.Parts[0].Text)
+	}
+	if diff := cmp.Diff([]string{"hi", "planning", "Send it?", "yes"}, history); diff != "" || len(task.Artifacts) > 0 {
+		t.Errorf("the answer is %+v, the history (-want +got):\n%s", task.Artifacts, diff)
+	}
+}
+
+// TestStreamedQuestionsAreNotCompleted checks that a question that was sent in pieces is not sent again as an answer.
+func TestStreamedQuestionsAreNotCompleted(t *testing.T) {
+	t.Parallel()
+	s := tell(t, nil)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	s.token("a", "Which day?")
+	asked := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Which day?"`)}}
+	got := s.add(mapping.KindUpdate, mapping.Head{Reduce: true, Streamed: true, Interrupts: asked}, "", fold(t, `{"type":"ai","id":"a","content":"Which day?"}`))
+	got = append(got, s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asked}}, "", nil)...)
+	if all := strings.Join(got, ""); strings.Contains(all, "artifactUpdate") || len(s.v.task().Artifacts) > 0 {
+		t.Errorf("the question is an answer: %s", got)
+	}
+}
+
 // TestLongAnswersFitIntoFrames checks that a long text is sent in several frames between characters.
 func TestLongAnswersFitIntoFrames(t *testing.T) {
 	t.Parallel()

@@ -398,8 +398,8 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			break
 		}
 		// The end of the first run of a thread has everything, except its files, without another query.
-		v.base(nil)
 		v.begin(&m.run)
+		v.base(nil)
 		v.message, v.whole = "", true
 		v.add(&m.run, e)
 	}
