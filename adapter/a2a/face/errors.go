@@ -106,6 +106,8 @@ func toWire(err error) *wire.Error {
 		w.Code = wire.CodeInvalidParams
 		w.Message = "An earlier message has this messageId and another content. Use a new messageId for each message, and the same one only to repeat it."
 		w.Violations = []wire.Violation{{Field: "message.messageId", Description: "belongs to another message"}}
+	case e.Code == mapping.CodeRouteNotFound:
+		w.Code = wire.CodeMethodNotFound
 	case e.Code == mapping.CodeBadUpstream:
 		w.Code = wire.CodeInvalidAgentResponse
 	default:

@@ -58,6 +58,7 @@ func TestErrors(t *testing.T) {
 		{mapping.NotFound, mapping.CodeTaskNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeThreadNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeAgentNotFound, wire.CodeInvalidParams, 404},
+		{mapping.NotFound, mapping.CodeRouteNotFound, wire.CodeMethodNotFound, 404},
 		{mapping.Conflict, codeTaskEnded, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeNoPendingInterrupt, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeThreadBusy, wire.CodeUnsupportedOperation, 400},

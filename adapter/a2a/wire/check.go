@@ -58,14 +58,22 @@ func (s *SendMessageRequest) check(v Version) (string, string) {
 	return "", ""
 }
 
-func (m *Message) check(Version) (string, string) {
+// PartsField returns the name of the parts in a message.
+func PartsField(v Version) string {
+	if v == V03HTTP {
+		return "content"
+	}
+	return "parts"
+}
+
+func (m *Message) check(v Version) (string, string) {
 	switch {
 	case m.MessageID == "":
 		return "messageId", missing
 	case m.Role == "":
 		return "role", "must be " + string(RoleUser) + " or " + string(RoleAgent)
 	case len(m.Parts) == 0:
-		return "parts", "must have at least one part"
+		return PartsField(v), "must have at least one part"
 	}
 	return "", ""
 }

@@ -106,7 +106,16 @@ func TestBadRequests(t *testing.T) {
 		b.Get(path).Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
 		b.Post(path+":cancel", "").Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
 	}
-	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"NOT_FOUND"`, "nothing at this path")
+	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"UNIMPLEMENTED"`, "nothing at this path")
+	for body, want := range map[string]string{
+		"{": `{"code":-32700,`, "": `{"code":-32602,"message":"message must`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[]}}`:                                               `{"code":-32602,"message":"message.content must have at least one part.`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[{}]}}`:                                             `{"code":-32602,"message":"message.content[0] must have exactly one of text, file and data.`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[{"file":{"name":"a\u0000","fileWithBytes":""}}]}}`: `{"code":-32602,"message":"message.content[0].file.name must`,
+	} {
+		b.Post("/a2a/steps/v1/message:send", body).Want(t, 400, want)
+	}
+	b.Get("/a2a/steps/v1/nothing").Want(t, 404, `{"code":-32601,`)
 	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
 	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
 		t.Errorf("there are %v tasks", n)
