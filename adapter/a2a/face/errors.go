@@ -143,9 +143,10 @@ func unsupported(task *mapping.Task, format string, args ...any) error {
 	return &wire.Error{Code: wire.CodeUnsupportedOperation, Message: e.Message, Metadata: map[string]string{"taskId": task.ID, "state": string(states[task.Status])}}
 }
 
-// Refusal returns the body of an error that occurs before the request reaches the face.
+// Refusal returns the body of an error that occurs before the request reaches the face. Its version is not known then, so
+// the body is that of 0.3, which has all members of 1.0.
 func Refusal(e *mapping.Error) any {
 	w := toWire(e)
 	w.Status = adapter.Status(e.Class)
-	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, w))
+	return json.RawMessage(wire.AppendHTTPError(nil, wire.V03HTTP, w))
 }

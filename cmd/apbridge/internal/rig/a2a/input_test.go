@@ -116,6 +116,7 @@ func TestBadRequests(t *testing.T) {
 		b.Post("/a2a/steps/v1/message:send", body).Want(t, 400, want)
 	}
 	b.Get("/a2a/steps/v1/nothing").Want(t, 404, `{"code":-32601,`)
+	b.Get("/a2a/steps/v1/tasks/a%2Fb").Want(t, 400, `{"code":-32602,"message":"The path`, `"status":"INVALID_ARGUMENT"`) // refused before the face
 	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
 	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
 		t.Errorf("there are %v tasks", n)
