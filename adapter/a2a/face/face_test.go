@@ -93,6 +93,7 @@ func TestMessagesComeBack(t *testing.T) {
 		"texts": {wire.TextPart("one"), wire.TextPart(`{"two":2}`)},
 		"data":  {wire.DataPart(json.RawMessage(`{"n":1.50}`)), wire.DataPart(json.RawMessage(`null`)), wire.DataPart(json.RawMessage(`"text"`))},
 		"files": {wire.TextPart("see"), {Kind: wire.PartRaw, Raw: []byte{0, 255}, Filename: "a.bin", MediaType: "application/octet-stream"}, {Kind: wire.PartURL, URL: "https://h/a.png", Filename: "a.png", MediaType: "image/png"}},
+		"links": {{Kind: wire.PartURL, URL: "https://h/a.png", MediaType: "image/png"}, {Kind: wire.PartURL, URL: "https://h/b"}},
 	} {
 		m := stateMessage(&wire.Message{MessageID: "m", Role: wire.RoleUser, Parts: parts})
 		if diff := cmp.Diff(parts, partsOf(m, 100, nil)); diff != "" {

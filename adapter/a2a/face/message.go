@@ -142,8 +142,11 @@ func partsOf(message json.RawMessage, limit int64, link linker) (parts wire.Part
 	files := rule.Attachments(message)
 	for i, block := range rawjson.ElementsOf(content) {
 		one := new(rawjson.Writer).Open('{').Key("content").Open('[').Raw(block, "null").Close(']').Close('}').Bytes
-		if len(rule.Attachments(one)) > 0 && len(files) > 0 {
+		if alone := rule.Attachments(one); len(alone) > 0 && len(files) > 0 {
 			if p, ok := filePart(files[0], limit, link); ok {
+				if !files[0].Held() && alone[0].Name != p.Filename { // derived from the message's id
+					p.Filename = ""
+				}
 				parts = append(parts, p)
 			}
 			files = files[1:]

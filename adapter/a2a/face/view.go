@@ -392,7 +392,11 @@ func (v *view) history(shown string) (list []wire.Message) {
 		}
 		switch kind := rawjson.GetText(m, "type"); {
 		case kind == typeHuman:
-			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
+			parts := v.partsOf(m)
+			if len(parts) == 0 {
+				parts = wire.Parts{wire.TextPart("")} // a message needs a part
+			}
+			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: parts})
 		case kind == typeAI && says(m):
 			add(wire.Message{MessageID: id, Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
 		}

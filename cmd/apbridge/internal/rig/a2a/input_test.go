@@ -283,6 +283,13 @@ func TestParts(t *testing.T) {
 		rig.Dig(parts[4], "raw") != "" || rig.Dig(parts[4], "filename") != "empty.txt" {
 		t.Errorf("the history has %v", parts)
 	}
+	if rig.Dig(parts[3], "filename") != nil {
+		t.Errorf("a link got the name %v", rig.Dig(parts[3], "filename"))
+	}
+	empty := b.Post("/a2a/steps/message:send", message("empty", "", "")).Is(200)
+	if first := empty.At("task.history.0"); rig.Dig(first, "messageId") != "empty" || rig.Dig(first, "parts.0.text") != "" {
+		t.Errorf("the history of an empty message begins with %v", first)
+	}
 	if !strings.Contains(done.String(), `{"n":1.50}`) {
 		t.Errorf("the number lost digits: %s", done.Body)
 	}
