@@ -48,7 +48,7 @@ func (s *server) serveRPC(w http.ResponseWriter, r *http.Request) error {
 	if c.agent, err = s.findAgent(r); err != nil {
 		return err
 	}
-	raw, err := body.JSON(w, r, int64(s.face.Limits.Body), body.TypeJSON, wire.MediaType, "")
+	raw, err := s.body(c)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,11 @@ func (s *server) serveRPC(w http.ResponseWriter, r *http.Request) error {
 		s.fail(c, err)
 	}
 	return nil
+}
+
+// body returns the body of a request. Both bindings and all versions take both media types.
+func (s *server) body(c *call) ([]byte, error) {
+	return body.JSON(c.w, c.r, int64(s.face.Limits.Body), body.TypeJSON, wire.MediaType, "")
 }
 
 // versionOf returns the version of the protocol that a request names, "" for none (S 3.6).
@@ -101,7 +106,7 @@ func (s *server) serveHTTP(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.read = func(into any) error {
 		if r.Method == http.MethodPost {
-			raw, err := body.JSON(w, r, int64(s.face.Limits.Body), wire.MediaType, body.TypeJSON, "")
+			raw, err := s.body(c)
 			if err != nil {
 				return err
 			}

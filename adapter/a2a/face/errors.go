@@ -106,6 +106,8 @@ func toWire(err error) *wire.Error {
 		w.Code = wire.CodeInvalidParams
 		w.Message = "An earlier message has this messageId and another content. Use a new messageId for each message, and the same one only to repeat it."
 		w.Violations = []wire.Violation{{Field: "message.messageId", Description: "belongs to another message"}}
+	case e.Code == mapping.CodeRouteNotFound:
+		w.Code = wire.CodeMethodNotFound
 	case e.Code == mapping.CodeBadUpstream:
 		w.Code = wire.CodeInvalidAgentResponse
 	default:
@@ -141,9 +143,10 @@ func unsupported(task *mapping.Task, format string, args ...any) error {
 	return &wire.Error{Code: wire.CodeUnsupportedOperation, Message: e.Message, Metadata: map[string]string{"taskId": task.ID, "state": string(states[task.Status])}}
 }
 
-// Refusal returns the body of an error that occurs before the request reaches the face.
+// Refusal returns the body of an error that occurs before the request reaches the face. Its version is not known then, so
+// the body is that of 0.3, which has all members of 1.0.
 func Refusal(e *mapping.Error) any {
 	w := toWire(e)
 	w.Status = adapter.Status(e.Class)
-	return json.RawMessage(wire.AppendHTTPError(nil, wire.V1, w))
+	return json.RawMessage(wire.AppendHTTPError(nil, wire.V03HTTP, w))
 }

@@ -58,6 +58,7 @@ func TestErrors(t *testing.T) {
 		{mapping.NotFound, mapping.CodeTaskNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeThreadNotFound, wire.CodeTaskNotFound, 404},
 		{mapping.NotFound, mapping.CodeAgentNotFound, wire.CodeInvalidParams, 404},
+		{mapping.NotFound, mapping.CodeRouteNotFound, wire.CodeMethodNotFound, 404},
 		{mapping.Conflict, codeTaskEnded, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeNoPendingInterrupt, wire.CodeUnsupportedOperation, 400},
 		{mapping.Conflict, mapping.CodeThreadBusy, wire.CodeUnsupportedOperation, 400},
@@ -92,6 +93,7 @@ func TestMessagesComeBack(t *testing.T) {
 		"texts": {wire.TextPart("one"), wire.TextPart(`{"two":2}`)},
 		"data":  {wire.DataPart(json.RawMessage(`{"n":1.50}`)), wire.DataPart(json.RawMessage(`null`)), wire.DataPart(json.RawMessage(`"text"`))},
 		"files": {wire.TextPart("see"), {Kind: wire.PartRaw, Raw: []byte{0, 255}, Filename: "a.bin", MediaType: "application/octet-stream"}, {Kind: wire.PartURL, URL: "https://h/a.png", Filename: "a.png", MediaType: "image/png"}},
+		"links": {{Kind: wire.PartURL, URL: "https://h/a.png", MediaType: "image/png"}, {Kind: wire.PartURL, URL: "https://h/b"}},
 	} {
 		m := stateMessage(&wire.Message{MessageID: "m", Role: wire.RoleUser, Parts: parts})
 		if diff := cmp.Diff(parts, partsOf(m, 100, nil)); diff != "" {
@@ -276,6 +278,51 @@ func TestFailuresAreNoAnswers(t *testing.T) {
 	got := s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunError, Fault: &fault}}, "", nil)
 	if len(got) != 1 || !strings.Contains(got[0], "FAILED") || !strings.Contains(got[0], `"metadata":{"code":"upstream_error"}`) {
 		t.Errorf("the end: %s", got)
+	}
+}
+
+// TestAnsweredGraphsThatEndSilently checks that what a graph said before its question is not its answer to a message that
+// the graph does not keep. The history has the question with that message.
+func TestAnsweredGraphsThatEndSilently(t *testing.T) {
+	t.Parallel()
+	said := `{"type":"human","id":"h","content":"hi"},{"type":"ai","id":"a","content":"planning"}`
+	s := tell(t, nil)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	s.add(mapping.KindState, mapping.Head{}, "", fold(t, said))
+	asked := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Send it?"`)}}
+	s.add(mapping.KindInterrupt, mapping.Head{Interrupts: asked}, "", nil)
+	s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asked}}, "", nil)
+	if task := s.v.task(); len(task.History) != 1 || len(task.Artifacts) != 1 || task.Status.Message.Parts[0].Text != "Send it?" {
+		t.Errorf("the task that asks is %+v", task)
+	}
+	s.run = mapping.Run{ID: "r-2", TaskID: "t", Status: mapping.RunRunning, Kwargs: json.RawMessage(`{"a2a_message":{"messageId":"m-2","role":"ROLE_USER","parts":[{"text":"yes"}]}}`)}
+	s.v.begin(&s.run)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	if got := s.add(mapping.KindState, mapping.Head{}, "", fold(t, said+`,{"type":"tool","id":"x","content":"sent"}`)); len(got) > 0 {
+		t.Errorf("a state without a new message: %s", got)
+	}
+	s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}, "", nil)
+	var history []string
+	task := s.v.task()
+	for _, m := range task.History {
+		history = append(history, m.Parts[0].Text)
+	}
+	if diff := cmp.Diff([]string{"hi", "planning", "Send it?", "yes"}, history); diff != "" || len(task.Artifacts) > 0 {
+		t.Errorf("the answer is %+v, the history (-want +got):\n%s", task.Artifacts, diff)
+	}
+}
+
+// TestStreamedQuestionsAreNotCompleted checks that a question that was sent in pieces is not sent again as an answer.
+func TestStreamedQuestionsAreNotCompleted(t *testing.T) {
+	t.Parallel()
+	s := tell(t, nil)
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	s.token("a", "Which day?")
+	asked := []mapping.Interrupt{{ID: "q", Value: json.RawMessage(`"Which day?"`)}}
+	got := s.add(mapping.KindUpdate, mapping.Head{Reduce: true, Streamed: true, Interrupts: asked}, "", fold(t, `{"type":"ai","id":"a","content":"Which day?"}`))
+	got = append(got, s.add(mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asked}}, "", nil)...)
+	if all := strings.Join(got, ""); strings.Contains(all, "artifactUpdate") || len(s.v.task().Artifacts) > 0 {
+		t.Errorf("the question is an answer: %s", got)
 	}
 }
 

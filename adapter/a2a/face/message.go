@@ -142,8 +142,11 @@ func partsOf(message json.RawMessage, limit int64, link linker) (parts wire.Part
 	files := rule.Attachments(message)
 	for i, block := range rawjson.ElementsOf(content) {
 		one := new(rawjson.Writer).Open('{').Key("content").Open('[').Raw(block, "null").Close(']').Close('}').Bytes
-		if len(rule.Attachments(one)) > 0 && len(files) > 0 {
+		if alone := rule.Attachments(one); len(alone) > 0 && len(files) > 0 {
 			if p, ok := filePart(files[0], limit, link); ok {
+				if !files[0].Held() && alone[0].Name != p.Filename { // derived from the message's id
+					p.Filename = ""
+				}
 				parts = append(parts, p)
 			}
 			files = files[1:]
@@ -217,19 +220,45 @@ func (v *view) question(runID string, open []mapping.Interrupt) *wire.Message {
 	return m
 }
 
-// newest returns the last message of an agent's answer in a state, without those that known reports.
-func newest(f *state.Fold, known func(at int, id string) bool) json.RawMessage {
+// asks reports whether a text is that of one of the questions.
+func asks(text string, questions []mapping.Interrupt) bool {
+	return slices.ContainsFunc(questions, func(q mapping.Interrupt) bool { return text != "" && text == rule.QuestionText(q.Value) })
+}
+
+// newest returns the agent's last message after the newest message of a person, without questions. Messages that were
+// there before do not count.
+func newest(f *state.Fold, before earlier, questions []mapping.Interrupt) json.RawMessage {
 	if f == nil {
 		return nil
 	}
-	list := f.Messages()
-	for i, m := range slices.Backward(list) {
-		if known(i, state.IDOfMessage(m)) {
+	for i, m := range slices.Backward(f.Messages()) {
+		if rawjson.GetText(m, "type") == typeHuman || before.has(i, state.IDOfMessage(m)) {
 			return nil
 		}
-		if says(m) {
+		if says(m) && !asks(rule.MessageText(m), questions) {
 			return m
 		}
 	}
 	return nil
+}
+
+// earlier are the messages of a state. The zero value has none.
+type earlier struct {
+	count int
+	known func(id string) bool
+}
+
+func messagesIn(f *state.Fold) earlier {
+	if f == nil {
+		return earlier{}
+	}
+	return earlier{len(f.Messages()), f.HasMessage()}
+}
+
+// has reports whether a message of a later state was there, by its id or, if it has none, its place.
+func (b earlier) has(at int, id string) bool {
+	if id == "" {
+		return at < b.count
+	}
+	return b.known != nil && b.known(id)
 }

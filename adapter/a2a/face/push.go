@@ -152,11 +152,17 @@ func hookView(n *adapter.HookNotice) *view {
 		}
 	}
 	v.status = wire.TaskStatus{State: states[n.Status], Timestamp: at}
+	v.asked = n.Outcome.Interrupts
 	switch v.status.State {
 	case wire.StateInputRequired:
 		v.status.Message = v.question(n.Run.ID, n.Outcome.Interrupts)
 	case wire.StateFailed, wire.StateRejected:
 		v.status.Message = v.fault(n.Run.ID, n.Outcome.Fault)
+	}
+	// If an agent with a state fails after an answer, its last message may be the question.
+	failed := n.Status.Ended() && n.Status != mapping.TaskDone
+	if failed && rawjson.Get(n.Run.Kwargs, answerMember) != nil {
+		return v
 	}
 	if f, err := state.NewFold(n.Values); err == nil && len(n.Values) > 0 {
 		v.after = f
@@ -171,17 +177,7 @@ func hookTask(v *view) *wire.Task {
 }
 
 func (v *view) hookAnswer() []wire.Artifact {
-	if v.after == nil {
-		return nil
-	}
-	asked := v.after.Messages()
-	last := -1
-	for i, m := range asked {
-		if rawjson.GetText(m, "type") == typeHuman {
-			last = i
-		}
-	}
-	m := newest(v.after, func(at int, _ string) bool { return at <= last })
+	m := v.newest()
 	if m == nil {
 		return nil
 	}

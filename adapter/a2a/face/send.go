@@ -46,7 +46,7 @@ func (s *server) send(c *call, modes []string, resumes bool) (*sent, error) {
 	if err := c.params(&m.request, &m.request.Tenant); err != nil {
 		return nil, err
 	}
-	if err := s.check(&m.request); err != nil {
+	if err := s.check(c.version, &m.request); err != nil {
 		return nil, err
 	}
 	n, err := s.runRequest(c, &m, modes)
@@ -99,8 +99,12 @@ func (s *server) addHooks(c *call, hooks []mapping.Hook, task string) error {
 }
 
 // check refuses a message that is wrong whatever its task.
-func (s *server) check(q *wire.SendMessageRequest) error {
+func (s *server) check(v wire.Version, q *wire.SendMessageRequest) error {
 	m := q.Message
+	filename := "filename"
+	if v != wire.V1 {
+		filename = "file.name"
+	}
 	if m.Role != wire.RoleUser {
 		return invalidParams("message.role", "must be %s", wire.RoleUser)
 	}
@@ -108,14 +112,15 @@ func (s *server) check(q *wire.SendMessageRequest) error {
 		return invalidParams("message.messageId", "must be a text of at most 255 bytes")
 	}
 	for i, p := range m.Parts {
+		at := fmt.Sprintf("message.%s[%d]", wire.PartsField(v), i)
 		if p.MediaType != "" && !fits(p.MediaType, s.cfg.InputModes) {
 			return &wire.Error{
-				Code: wire.CodeContentTypeNotSupported, Message: fmt.Sprintf("message.parts[%d] has a media type that the agent does not take. Its card lists those that it takes.", i),
+				Code: wire.CodeContentTypeNotSupported, Message: at + " has a media type that the agent does not take. Its card lists those that it takes.",
 				Metadata: map[string]string{"mediaType": mapping.ToText(p.MediaType), "supported": strings.Join(s.cfg.InputModes, ", ")},
 			}
 		}
 		if p.Filename != "" && !mapping.IsText(p.Filename) {
-			return invalidParams(fmt.Sprintf("message.parts[%d].filename", i), "must be UTF-8 without U+0000")
+			return invalidParams(at+"."+filename, "must be UTF-8 without U+0000")
 		}
 	}
 	return nil
@@ -398,8 +403,8 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			break
 		}
 		// The end of the first run of a thread has everything, except its files, without another query.
-		v.base(nil)
 		v.begin(&m.run)
+		v.base(nil)
 		v.message, v.whole = "", true
 		v.add(&m.run, e)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
@@ -114,16 +113,13 @@ func (s *server) read(c *call, t *mapping.Task) (reading, error) {
 // shows. So the tokens of the run, which may be many, are not read.
 func (s *server) readEnd(ctx context.Context, v *view, r *mapping.Run) error {
 	v.begin(r)
-	answers := !r.StartedAt.IsZero() && rawjson.Get(r.Kwargs, answerMember) != nil
-	if !v.based || answers {
-		before, err := s.stateBefore(ctx, r)
-		if err != nil {
-			return err
-		}
-		v.base(before)
-		if answers {
-			v.answered(r, before)
-		}
+	before, err := s.stateBefore(ctx, r)
+	if err != nil {
+		return err
+	}
+	v.base(before)
+	if !r.StartedAt.IsZero() {
+		v.answered(r, before)
 	}
 	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {

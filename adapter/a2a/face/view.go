@@ -29,10 +29,11 @@ type view struct {
 	after  *state.Fold
 	seq    int64 // of the newest event
 
-	based   bool
-	known   func(id string) bool // whether a message was there before the task
-	count   int                  // messages that were there before the task
-	answers []answer
+	based, runBased   bool
+	before, runBefore earlier             // messages that were there before the task, and before its newest run
+	asker             string              // the newest run that asked
+	asked             []mapping.Interrupt // its questions, until they are answered
+	answers           []answer
 
 	// The message that the artifact shows.
 	message string // its id
@@ -41,7 +42,8 @@ type view struct {
 	begun   map[string]string // by id: texts of messages whose tokens were interrupted by those of others
 }
 
-// answer is a message with which a client answered a question. Agents with a state need not keep it there.
+// answer is a message with which a client answered a question, or the question. Agents with a state need not keep them
+// there.
 type answer struct {
 	at      int // number of messages before it
 	message wire.Message
@@ -63,6 +65,7 @@ func newView(taskID, contextID string, limit int64) *view {
 // begin prepares the view for the events of a run.
 func (v *view) begin(r *mapping.Run) {
 	v.restart()
+	v.runBased = false
 	if !r.Status.Active() && !v.status.Timestamp.IsZero() && v.status.Timestamp.After(r.CreatedAt) {
 		return
 	}
@@ -75,14 +78,14 @@ func (v *view) restart() {
 	v.text.Reset()
 }
 
-// base sets the state before the task.
+// base sets the state before a run.
 func (v *view) base(f *state.Fold) {
-	if v.based {
+	if v.runBased {
 		return
 	}
-	v.based = true
-	if f != nil {
-		v.known, v.count = f.HasMessage(), len(f.Messages())
+	v.runBased, v.runBefore = true, messagesIn(f)
+	if !v.based {
+		v.based, v.before = true, v.runBefore
 	}
 }
 
@@ -96,14 +99,10 @@ func (v *view) shown(m wire.Message) wire.Message {
 	return m
 }
 
-func (v *view) isOlder(at int, id string) bool {
-	if id == "" {
-		return at < v.count
-	}
-	return v.known != nil && v.known(id)
-}
+// newest returns the message that is the answer, or nil.
+func (v *view) newest() json.RawMessage { return newest(v.after, v.runBefore, v.asked) }
 
-// answered adds the message of a run that answers a question.
+// answered adds the message of a run that answers a question, after the question.
 func (v *view) answered(r *mapping.Run, at *state.Fold) {
 	raw := rawjson.Get(r.Kwargs, answerMember)
 	if raw == nil {
@@ -115,8 +114,14 @@ func (v *view) answered(r *mapping.Run, at *state.Fold) {
 	}
 	m.TaskID, m.ContextID = v.taskID, v.contextID
 	n := 0
+	var list []json.RawMessage
 	if at != nil {
-		n = len(at.Messages())
+		list = at.Messages()
+		n = len(list)
+	}
+	isQuestion := func(m json.RawMessage) bool { return says(m) && asks(rule.MessageText(m), v.asked) }
+	if q := v.question(v.asker, v.asked); q != nil && !slices.ContainsFunc(list, isQuestion) {
+		v.answers = append(v.answers, answer{n, *q})
 	}
 	v.answers = append(v.answers, answer{n, v.shown(m)})
 }
@@ -132,6 +137,7 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 		v.answered(r, e.Before)
 	}
 	v.seq = e.Seq
+	v.noteQuestions(r, e)
 	if e.After != nil {
 		v.after = e.After
 	}
@@ -163,6 +169,22 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 		list = append(list, v.setStatus(v.end(r.ID, e), nil))
 	}
 	return list
+}
+
+// noteQuestions notes the questions of an event. A message that was sent piece by piece may turn out to be one. Then it is
+// no answer, although clients of the stream have it.
+func (v *view) noteQuestions(r *mapping.Run, e *state.Entry) {
+	switch {
+	case e.Kind == mapping.KindStarted:
+		v.asked = nil
+	case e.Head.Outcome != nil:
+		v.asker, v.asked = r.ID, e.Head.Outcome.Interrupts
+	case len(e.Head.Interrupts) > 0:
+		v.asker, v.asked = r.ID, e.Head.Interrupts
+	}
+	if asks(v.text.String(), v.asked) {
+		v.restart()
+	}
 }
 
 // end returns the status at the end of a run.
@@ -240,7 +262,7 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 
 // completed adds the update for a message that is complete, if there is a new one.
 func (v *view) completed(list []*wire.StreamResponse) []*wire.StreamResponse {
-	m := newest(v.after, v.isOlder)
+	m := v.newest()
 	if m == nil {
 		return list
 	}
@@ -314,7 +336,7 @@ func (v *view) fileUpdate(id string) *wire.StreamResponse {
 // task returns the task at the newest event, without its files.
 func (v *view) task() *wire.Task {
 	t := &wire.Task{ID: v.taskID, ContextID: v.contextID, Status: v.status}
-	m := newest(v.after, v.isOlder)
+	m := v.newest()
 	shown := ""
 	switch {
 	case v.text.Len() > 0 && !v.whole:
@@ -343,14 +365,15 @@ func (v *view) output() []wire.Artifact {
 	return []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.DataPart(values)}}}
 }
 
-// history returns the messages of the task in order, except the one that is shown as the answer: clients would show it
-// twice.
+// history returns the messages of the task in order, except the one that is shown as the answer and an open question, which
+// is in the status: clients would show them twice.
 func (v *view) history(shown string) (list []wire.Message) {
 	var messages []json.RawMessage
 	if v.after != nil {
 		messages = v.after.Messages()
 	}
 	answers := v.answers
+	open := v.status.State == wire.StateInputRequired
 	listed := map[string]bool{}
 	add := func(m wire.Message) {
 		if len(m.Parts) > 0 && !listed[m.MessageID] {
@@ -364,12 +387,16 @@ func (v *view) history(shown string) (list []wire.Message) {
 			answers = answers[1:]
 		}
 		id := state.IDOfMessage(m)
-		if v.isOlder(i, id) || id == shown && shown != "" {
+		if v.before.has(i, id) || id == shown && shown != "" || open && !v.runBefore.has(i, id) && says(m) && asks(rule.MessageText(m), v.asked) {
 			continue
 		}
 		switch kind := rawjson.GetText(m, "type"); {
 		case kind == typeHuman:
-			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
+			parts := v.partsOf(m)
+			if len(parts) == 0 {
+				parts = wire.Parts{wire.TextPart("")} // a message needs a part
+			}
+			add(wire.Message{MessageID: id, Role: wire.RoleUser, TaskID: v.taskID, ContextID: v.contextID, Parts: parts})
 		case kind == typeAI && says(m):
 			add(wire.Message{MessageID: id, Role: wire.RoleAgent, TaskID: v.taskID, ContextID: v.contextID, Parts: v.partsOf(m)})
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // maxPage is the largest page of ListTasks (S 3.1.4).
@@ -50,21 +51,29 @@ func (s *SendMessageRequest) check(v Version) (string, string) {
 		return "configuration." + at, problem
 	}
 	if p := c.TaskPushNotificationConfig; p != nil {
-		if at, problem := p.checkURL(); problem != "" {
+		if at, problem := p.checkContent(); problem != "" {
 			return PushField(v, true, at), problem
 		}
 	}
 	return "", ""
 }
 
-func (m *Message) check(Version) (string, string) {
+// PartsField returns the name of the parts in a message.
+func PartsField(v Version) string {
+	if v == V03HTTP {
+		return "content"
+	}
+	return "parts"
+}
+
+func (m *Message) check(v Version) (string, string) {
 	switch {
 	case m.MessageID == "":
 		return "messageId", missing
 	case m.Role == "":
 		return "role", "must be " + string(RoleUser) + " or " + string(RoleAgent)
 	case len(m.Parts) == 0:
-		return "parts", "must have at least one part"
+		return PartsField(v), "must have at least one part"
 	}
 	return "", ""
 }
@@ -95,15 +104,18 @@ func (c *TaskPushNotificationConfig) check(v Version) (string, string) {
 	if at, problem := require("taskId", c.TaskID); problem != "" {
 		return at, problem
 	}
-	at, problem := c.checkURL()
+	at, problem := c.checkContent()
 	if problem != "" {
 		at = PushField(v, false, at)
 	}
 	return at, problem
 }
 
-// checkURL checks only the form; whether the bridge may call the URL is not decided here.
-func (c *TaskPushNotificationConfig) checkURL() (string, string) {
+// checkContent checks only the form; whether the bridge may call the URL is not decided here.
+func (c *TaskPushNotificationConfig) checkContent() (string, string) {
+	if !isSegment(c.ID) {
+		return "id", "must have no slash, backslash, control character or percent-encoding, and must not be . or .., because it is part of a path"
+	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
 		return "url", "must be an absolute HTTP or HTTPS URL"
@@ -143,6 +155,13 @@ func (l *ListTaskPushNotificationConfigsRequest) check(v Version) (string, strin
 		return "pageSize", "must not be negative"
 	}
 	return require("taskId", l.TaskID)
+}
+
+// isSegment reports whether an id can be a segment of a path. Encoded slashes and the like are often refused, also by the
+// bridge. In 0.3, a slash would make the name of a configuration ambiguous.
+func isSegment(id string) bool {
+	decoded, err := url.PathUnescape(id)
+	return id != "." && id != ".." && !strings.ContainsAny(id, `/\`) && !strings.ContainsFunc(id, unicode.IsControl) && (err != nil || decoded == id)
 }
 
 func require(name, value string) (string, string) {

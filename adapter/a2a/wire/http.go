@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -244,10 +245,13 @@ func (r *Reader) ReadQuery(t Target, q url.Values, into any) error {
 }
 
 // Body reads the body of an HTTP+JSON request of t.Method and adds the ids of t. An id in the body must be the same.
-// CancelTask and SubscribeToTask may have no body. Errors are those of Read.
+// CancelTask and SubscribeToTask may have no body. Errors are those of Read, or of CodeParse if the body is not JSON.
 func (r *Reader) Body(t Target, raw []byte, into any) error {
 	if len(rawjson.Trim(raw)) > 0 && !rawjson.IsNull(rawjson.Trim(raw)) {
 		if err := r.decode(t.Version, raw, into); err != nil {
+			if e := (*Error)(nil); errors.As(err, &e) && !rawjson.Valid(raw) {
+				e.Code = CodeParse
+			}
 			return err
 		}
 	}

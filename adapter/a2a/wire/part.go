@@ -110,6 +110,9 @@ func (x *readPart) part(v Version, lenient bool) (Part, error) {
 	switch {
 	case len(kinds) == 1:
 	case !lenient:
+		if v != V1 {
+			return p, problemError("must have exactly one of text, file and data")
+		}
 		return p, problemError("must have exactly one of text, raw, url and data")
 	case len(kinds) == 0:
 		return p, nil

@@ -97,7 +97,7 @@ func TestBadRequests(t *testing.T) {
 		b.Post("/a2a/steps/message:stream", body).Want(t, 400, "INVALID_ARGUMENT", want)
 	}
 	b.Do("POST", "/a2a/steps", `{}`, "Content-Type", "text/plain").Want(t, 415)
-	b.Do("POST", "/a2a/steps/message:send", `{}`, "Content-Type", "text/plain").Want(t, 415)
+	b.Do("POST", "/a2a/steps/message:send", `{}`, "Content-Type", "text/plain").Want(t, 415, "must be application/json")
 	b.Post("/a2a/nobody", request("GetTask", `{"id":"x"}`)).Want(t, 404, "Known agents")
 	for _, path := range []string{"/a2a/steps/tasks/a%3Acancel", "/a2a/steps/tasks/%E2%98%83"} {
 		b.Get(path).Want(t, 404, "TASK_NOT_FOUND")
@@ -106,7 +106,17 @@ func TestBadRequests(t *testing.T) {
 		b.Get(path).Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
 		b.Post(path+":cancel", "").Want(t, 400, `"status":"INVALID_ARGUMENT"`, "encoded slash")
 	}
-	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"NOT_FOUND"`, "nothing at this path")
+	b.Get("/a2a/steps/tasks/a/b").Want(t, 404, `"status":"UNIMPLEMENTED"`, "nothing at this path")
+	for body, want := range map[string]string{
+		"{": `{"code":-32700,`, "": `{"code":-32602,"message":"message must`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[]}}`:                                               `{"code":-32602,"message":"message.content must have at least one part.`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[{}]}}`:                                             `{"code":-32602,"message":"message.content[0] must have exactly one of text, file and data.`,
+		`{"message":{"messageId":"m","role":"ROLE_USER","content":[{"file":{"name":"a\u0000","fileWithBytes":""}}]}}`: `{"code":-32602,"message":"message.content[0].file.name must`,
+	} {
+		b.Post("/a2a/steps/v1/message:send", body).Want(t, 400, want)
+	}
+	b.Get("/a2a/steps/v1/nothing").Want(t, 404, `{"code":-32601,`)
+	b.Get("/a2a/steps/v1/tasks/a%2Fb").Want(t, 400, `{"code":-32602,"message":"The path`, `"status":"INVALID_ARGUMENT"`) // refused before the face
 	b.Post("/a2a/steps/tasks/a%3Acancel", "").Want(t, 405)
 	if n := b.Get("/a2a/steps/tasks").OK().At("totalSize"); n != 0.0 {
 		t.Errorf("there are %v tasks", n)
@@ -272,6 +282,13 @@ func TestParts(t *testing.T) {
 	if len(parts) != 5 || rig.Dig(parts[1], "data.n") != 1.5 || rig.Dig(parts[2], "raw") != raw || rig.Dig(parts[2], "filename") != "poem.txt" || rig.Dig(parts[3], "url") != "https://example.com/a.png" ||
 		rig.Dig(parts[4], "raw") != "" || rig.Dig(parts[4], "filename") != "empty.txt" {
 		t.Errorf("the history has %v", parts)
+	}
+	if rig.Dig(parts[3], "filename") != nil {
+		t.Errorf("a link got the name %v", rig.Dig(parts[3], "filename"))
+	}
+	empty := b.Post("/a2a/steps/message:send", message("empty", "", "")).Is(200)
+	if first := empty.At("task.history.0"); rig.Dig(first, "messageId") != "empty" || rig.Dig(first, "parts.0.text") != "" {
+		t.Errorf("the history of an empty message begins with %v", first)
 	}
 	if !strings.Contains(done.String(), `{"n":1.50}`) {
 		t.Errorf("the number lost digits: %s", done.Body)
