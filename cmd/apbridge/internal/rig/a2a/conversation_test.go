@@ -43,7 +43,8 @@ agents:
 }
 
 // TestConversations plays testdata/*.txtar: a file for each request, followed by one with its response. Ids are numbered
-// in the order in which they appear: {1} in a request stands for the first. Times and addresses are replaced.
+// in the order in which they appear: {1} in a request stands for the first. Times, addresses and the places of events are
+// replaced.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/*.txtar")
@@ -125,6 +126,7 @@ func ask(b *rig.Bridge, text string) string {
 var (
 	uuids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b`)
 	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	places = regexp.MustCompile(`(?m)(^id: |"seq":)\d+(\.\d+)?`) // of events; a slow machine logs more of them
 	fields = regexp.MustCompile(`\{\d+\}`)
 )
 
@@ -141,6 +143,7 @@ func (n *numbered) fill(text string) string {
 
 func (n *numbered) hide(b *rig.Bridge, text string) string {
 	text = strings.ReplaceAll(times.ReplaceAllString(text, "TIME"), b.URL, "http://bridge")
+	text = places.ReplaceAllString(text, "${1}SEQ")
 	return uuids.ReplaceAllStringFunc(text, func(id string) string {
 		i := slices.Index(n.ids, id)
 		if i < 0 {
