@@ -84,10 +84,13 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ajsoldrest", "a2ago", 
 
     test("a cancellation reaches the agent", async () => {
       const { thread_id } = await client.threads.create();
-      const { run_id } = await client.runs.create(thread_id, agent, { input: user("wait for it") });
+      const mark = crypto.randomUUID();
+      const { run_id } = await client.runs.create(thread_id, agent, { input: user(`wait ${mark}`) });
       await until("the run", () => client.runs.get(thread_id, run_id), (run) => run.status === "running");
       await client.runs.cancel(thread_id, run_id, true);
       assert.equal((await client.runs.get(thread_id, run_id)).status, "interrupted");
+      const asked = async () => lastOf(await client.runs.wait(null, agent, { input: user(`canceled ${mark}`) }));
+      await until("the agent's cancellation", asked, (said) => said === "yes");
     });
 
     test("a harness of tasks and steps pulls its answer", async () => {

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
@@ -107,11 +108,26 @@ var actions = map[string]func(context.Context, *emitter, string){
 		e.event(a2a.NewArtifactEvent(e.x, part))
 		e.status(a2a.TaskStateCompleted)
 	},
-	"wait": func(ctx context.Context, e *emitter, _ string) {
+	"wait": func(ctx context.Context, e *emitter, text string) {
+		waits.Store(text, e.x.TaskID)
 		e.status(a2a.TaskStateWorking, "waiting")
 		<-ctx.Done()
 	},
+	// canceled answers whether a client canceled the task that waited with the same text.
+	"canceled": func(_ context.Context, e *emitter, text string) {
+		answer := "no"
+		if id, ok := waits.Load(text); ok {
+			if _, ok := canceled.Load(id); ok {
+				answer = "yes"
+			}
+		}
+		e.event(a2a.NewArtifactEvent(e.x, a2a.NewTextPart(answer)))
+		e.status(a2a.TaskStateCompleted)
+	},
 }
+
+// waits holds the ids of waiting tasks by the text after the word, and canceled the ids of canceled tasks.
+var waits, canceled sync.Map
 
 func (agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
@@ -158,6 +174,7 @@ func (agent) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.
 			yield(nil, errors.New("no task"))
 			return
 		}
+		canceled.Store(x.StoredTask.ID, true)
 		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCanceled, nil), nil)
 	}
 }

@@ -11,7 +11,8 @@ import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from "@a2a-js/sd
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 
 const variant = process.argv[3] ?? "jsonrpc";
-const canceled = new Set();
+const canceled = new Set(); // ids of tasks
+const waits = new Map(); // the ids of waiting tasks by the text after the word
 
 class Executor {
   async execute({ taskId, contextId, userMessage, task }, bus) {
@@ -44,7 +45,11 @@ class Executor {
       const last = Number(rest[0]);
       for (let n = 1; n <= last; n++) artifact("response", { text: `${n} ` }, { append: n > 1, lastChunk: n === last });
       status("COMPLETED");
+    } else if (word === "canceled") { // whether the task that waited with the same text was canceled by a client
+      artifact("response", { text: canceled.has(waits.get(rest.join(" "))) ? "yes" : "no" }, { lastChunk: true });
+      status("COMPLETED");
     } else if (word === "wait") {
+      waits.set(rest.join(" "), taskId);
       while (!canceled.has(taskId)) await pause(20);
       status("CANCELED");
     } else {
