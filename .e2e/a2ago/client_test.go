@@ -96,7 +96,10 @@ func contents(task *a2a.Task) (all []string) {
 }
 
 func TestAStepAgentAnswersWithTextAndFiles(t *testing.T) {
-	each(t, "jsagent", func(t *testing.T, _ variant, c *a2aclient.Client) {
+	each(t, "jsagent", func(t *testing.T, v variant, c *a2aclient.Client) {
+		if v.binding == a2a.TransportProtocolHTTPJSON && v.version == a2av0.Version {
+			t.Skip("the SDK has base64 within base64 there")
+		}
 		file := a2a.NewRawPart([]byte("hello"))
 		file.Filename, file.MediaType = "in.txt", "text/plain"
 		task := send(t, c, user("write it", file))

@@ -430,3 +430,28 @@ func TestALostResponseIsLookedUpAmongTasksOfOneContext(t *testing.T) {
 		t.Errorf("%d messages, %v, %d steps", a.Work(), tr.Err, len(tr.Outputs()))
 	}
 }
+
+// A file without a name is named after its artifact and its media type.
+func TestFilesWithoutANameAreNamed(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{"text/plain": "file.txt", "application/json": "file.json", "": "file"} {
+		a := loose{&adaptertest.A2AAgent{}, func(events []event) []event {
+			for _, ev := range events {
+				if u, ok := ev["artifactUpdate"].(event); ok {
+					part := u["artifact"].(event)["parts"].([]any)[0].(event)
+					delete(part, "filename")
+					part["mediaType"] = kind
+				}
+			}
+			return events
+		}}
+		files := adaptertest.NewFiles(nil)
+		task := adaptertest.NewTask(files)
+		task.Task.Prompt = "file please"
+		tr := adaptertest.Collect(t.Context(), dial(t, a), task, 0)
+		if _, ok := files.Content(want); !ok || tr.Err != nil {
+			list, _ := files.List(t.Context())
+			t.Errorf("%q: %+v, %v", kind, list, tr.Err)
+		}
+	}
+}

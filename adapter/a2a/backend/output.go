@@ -529,12 +529,16 @@ func fileName(s *step, n int, p wire.Part) string {
 	if p.Filename != "" {
 		return p.Filename
 	}
-	name := cmp.Or(s.name, "file-"+s.id)
+	id, _, _ := strings.Cut(s.id, "@") // of the artifact, without its content
+	name := cmp.Or(s.name, id)
 	if n > 0 {
 		name += "-" + strconv.Itoa(n+1)
 	}
 	if path.Ext(name) == "" {
-		if list, err := mime.ExtensionsByType(p.MediaType); err == nil && len(list) > 0 {
+		switch list, _ := mime.ExtensionsByType(p.MediaType); {
+		case slices.Contains(list, ".txt"): // rather than .asc, which sorts first
+			name += ".txt"
+		case len(list) > 0:
 			name += list[0]
 		}
 	}
