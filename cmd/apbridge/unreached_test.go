@@ -31,7 +31,7 @@ func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 		"no-tls":   {"https" + strings.TrimPrefix(legacy, "http"), "write http:// instead of https://"},
 		"tls":      {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|requires https://"},
 		"slow":     {"http://" + adaptertest.Silence(t), "did not answer|sent nothing"},
-		"no-http":  {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP|whether it speaks HTTP"},
+		"no-http":  {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "speaks? HTTP"},
 		"page":     {serving(t, http.NotFoundHandler()), ".url"},
 		"path":     {legacy + "/docs", "without a path, which is " + legacy + " here"},
 		"refusing": {answering(t, http.StatusUnauthorized), "credentials"},
