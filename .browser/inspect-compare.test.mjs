@@ -93,6 +93,7 @@ before(async () => {
   writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "swift", agents: { swift: a, thorough: b } }));
   program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: "ignore" });
   for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
+  for (const agent of ["swift", "thorough"]) await run(agent, "hello"); // a first call of an agent takes longer
   first = await run("swift", "Plan a garden in the shade");
   second = await again(first, "thorough");
   failed = await run("swift", "fail");
