@@ -40,7 +40,7 @@ type run struct {
 	task    string    // the agent's id of the task; "" if it has none, or none yet
 	context string    // the agent's id of the context; "" if it has none yet
 	linked  bool      // a link of this run is logged, so that its message was sent
-	heard   time.Time // when the agent last told of the task
+	heard   time.Time // when the agent last reported on the task
 	output  output
 }
 
@@ -189,7 +189,7 @@ func (r *run) filePart(f mapping.Artifact) (wire.Part, error) {
 // errCut means that a stream ended before its task had.
 var errCut = errors.New("the stream ended before its task")
 
-// streamError is an error that the agent sent within a stream. It may have worked before.
+// streamError is an error that the agent sent within a stream. The agent may have started to work before it.
 type streamError struct{ error }
 
 func (e *streamError) Unwrap() error { return e.error }

@@ -225,8 +225,8 @@ func asks(text string, questions []mapping.Interrupt) bool {
 	return slices.ContainsFunc(questions, func(q mapping.Interrupt) bool { return text != "" && text == rule.QuestionText(q.Value) })
 }
 
-// newest returns the agent's last message after the newest message of a person, without questions. Messages that were
-// there before do not count.
+// newest returns the agent's last message that follows the newest message of a person and is no question. Messages in
+// before do not count.
 func newest(f *state.Fold, before earlier, questions []mapping.Interrupt) json.RawMessage {
 	if f == nil {
 		return nil

@@ -42,8 +42,7 @@ type view struct {
 	begun   map[string]string // by id: texts of messages whose tokens were interrupted by those of others
 }
 
-// answer is a message with which a client answered a question, or the question. Agents with a state need not keep them
-// there.
+// answer is a client's answer to a question, or the question itself. Agents with a state need not keep either in it.
 type answer struct {
 	at      int // number of messages before it
 	message wire.Message
