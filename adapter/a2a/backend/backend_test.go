@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -354,6 +355,41 @@ func TestACancellationReachesTheAgent(t *testing.T) {
 		if err := b.(adapter.Canceler).Cancel(t.Context(), link, task.Run.ID); err != nil {
 			t.Errorf("a second cancellation: %v", err)
 		}
+	}
+}
+
+// slowToAnswer calls asked before it answers a message.
+type slowToAnswer struct {
+	*adaptertest.A2AAgent
+	asked func()
+}
+
+func (s slowToAnswer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		s.asked()
+	}
+	s.A2AAgent.ServeHTTP(w, r)
+}
+
+// A run that is stopped after its message was sent waits for the name of the task, so that the task can be cancelled.
+func TestAStoppedRunLearnsTheNameOfItsTask(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]*adaptertest.A2AAgent{
+		"1.0": {}, "1.0, polled": {NoStream: true}, "0.3": {Version: "0.3"}, "1.0 over HTTP+JSON": {HTTP: true}, "0.3 over HTTP+JSON": {Version: "0.3", HTTP: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithCancel(t.Context())
+			b := dial(t, slowToAnswer{v, stop})
+			tr := adaptertest.Collect(ctx, b, saying("hang"), 0)
+			last := len(tr.Events) - 1
+			if tr.Err == nil || last < 0 || tr.Events[last].Kind != mapping.KindLinked || tr.Events[last].Head.Link.Remote == "" {
+				t.Fatalf("events %+v, error %v", tr.Events, tr.Err)
+			}
+			if err := b.(adapter.Canceler).Cancel(t.Context(), *tr.Events[last].Head.Link, ""); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,10 @@ const (
 	longestPoll = 10 * time.Second
 )
 
+// namingGrace is how long a run that was stopped waits for the agent to name the task of the message that it sent.
+// Without the name the task could not be cancelled.
+const namingGrace = 3 * time.Second
+
 // run is one call of Run. It is used by one goroutine.
 type run struct {
 	*backend
@@ -37,15 +41,16 @@ type run struct {
 	assigned *adapter.Assignment
 	yield    func(mapping.Event, error) bool
 
-	task    string    // the agent's id of the task; "" if it has none, or none yet
-	context string    // the agent's id of the context; "" if it has none yet
-	linked  bool      // a link of this run is logged, so that its message was sent
-	heard   time.Time // when the agent last reported on the task
+	task    string        // the agent's id of the task; "" if it has none, or none yet
+	context string        // the agent's id of the context; "" if it has none yet
+	linked  bool          // a link of this run is logged, so that its message was sent
+	named   chan struct{} // closed when linked becomes true
+	heard   time.Time     // when the agent last reported on the task
 	output  output
 }
 
 func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *run {
-	r := &run{backend: b, ctx: ctx, assigned: t, yield: yield, context: t.Link.Topic}
+	r := &run{backend: b, ctx: ctx, assigned: t, yield: yield, context: t.Link.Topic, named: make(chan struct{})}
 	r.output = newOutput(r)
 	if t.Resume {
 		r.task = t.Link.Remote
@@ -60,6 +65,9 @@ func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(m
 			r.output.noteLogged(head.Step.ID)
 		}
 		r.output.replay(ev)
+	}
+	if r.linked {
+		close(r.named)
 	}
 	return r
 }
@@ -106,19 +114,40 @@ func (r *run) send() error {
 		// The card announces streams, but the agent refused the call because it has none.
 	}
 	request.Configuration = &wire.SendMessageConfiguration{ReturnImmediately: true}
-	result, err := r.call(r.ctx, wire.MethodSendMessage, request)
+	ctx, stop := r.untilNamed()
+	defer stop()
+	result, err := r.call(ctx, wire.MethodSendMessage, request)
 	if err == nil {
 		err = r.answer(r.version(), result)
 	}
 	return r.after(err)
 }
 
+// untilNamed returns the context for a call that may send the message. It ends with the context of the run, or up to
+// namingGrace later if the agent has not named the task yet.
+func (r *run) untilNamed() (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(r.ctx))
+	forget := context.AfterFunc(r.ctx, func() {
+		defer stop()
+		select {
+		case <-r.named:
+		case <-ctx.Done():
+		case <-time.After(namingGrace):
+		}
+	})
+	return ctx, func() { forget(); stop() }
+}
+
 // after continues after the message was sent, whether its response came or not.
 func (r *run) after(err error) error {
 	switch {
+	case errors.Is(err, errUnwanted):
+		return err
+	case err != nil && r.ctx.Err() != nil:
+		return r.stopped()
 	case err == nil || errors.Is(err, errCut) && r.linked:
 		return r.follow()
-	case errors.Is(err, errCut) || upstream.MayHaveActed(err) && r.ctx.Err() == nil:
+	case errors.Is(err, errCut) || upstream.MayHaveActed(err):
 		if r.linked {
 			return r.follow()
 		}
@@ -197,7 +226,7 @@ func (e *streamError) Unwrap() error { return e.error }
 // stream calls a streaming method and handles its events. It returns nil if the task has settled, and errCut if the
 // stream ended before.
 func (r *run) stream(m wire.Method, params any) error {
-	ctx, stop := context.WithCancel(r.ctx)
+	ctx, stop := r.untilNamed()
 	defer stop()
 	o, err := r.open(ctx, m, params)
 	if err != nil {
@@ -214,7 +243,7 @@ func (r *run) stream(m wire.Method, params any) error {
 	for {
 		frame, err := frames.Next()
 		switch {
-		case r.ctx.Err() != nil:
+		case r.ctx.Err() != nil && (err != nil || r.linked):
 			return r.stopped()
 		case errors.Is(err, sse.ErrTooLong):
 			return r.fail(mapping.CodeBadUpstream, "sent an event of more than limits.event (%d bytes).", r.up.Limits.Event)
@@ -310,8 +339,17 @@ func (r *run) link(task, context string) error {
 		return nil
 	}
 	r.task, r.context = cmp.Or(task, r.task), cmp.Or(context, r.context)
-	r.linked = true
-	return r.emitLink()
+	if !r.linked {
+		r.linked = true
+		close(r.named)
+	}
+	if err := r.emitLink(); err != nil {
+		return err
+	}
+	if r.ctx.Err() != nil {
+		return r.stopped()
+	}
+	return nil
 }
 
 func (r *run) emitLink() error {
