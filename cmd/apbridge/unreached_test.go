@@ -22,11 +22,12 @@ func answering(t *testing.T, status int) string {
 }
 
 // outOfReach are agents that no run can reach, each with the expected message for every dialect. A call with a body may
-// end before the part of the response that was read is reported, so two of them have two messages.
+// end before the part of the response that was read is reported, so two of them have two messages. Nothing listens on
+// port 1, and no other test may be given it.
 func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
 	return map[string]struct{ url, says string }{
-		"refused":  {"http://" + rig.FreeAddress(t), "nothing is listening there \\(connection refused\\)"},
+		"refused":  {"http://127.0.0.1:1", "nothing is listening there \\(connection refused\\)"},
 		"unknown":  {"http://agent.invalid:8000", "host name is not known on this machine"},
 		"no-tls":   {"https" + strings.TrimPrefix(legacy, "http"), "write http:// instead of https://"},
 		"tls":      {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|requires https://"},
