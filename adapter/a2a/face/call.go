@@ -48,11 +48,12 @@ func (s *server) serveRPC(w http.ResponseWriter, r *http.Request) error {
 	if c.agent, err = s.findAgent(r); err != nil {
 		return err
 	}
+	c.rpc = true
 	raw, err := s.body(c)
 	if err != nil {
-		return err
+		s.fail(c, err)
+		return nil
 	}
-	c.rpc = true
 	header := versionOf(r)
 	if v, ok := wire.ParseVersion(header); ok && header != "" {
 		c.version = v // for errors before the method is known

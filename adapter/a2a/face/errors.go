@@ -79,7 +79,7 @@ func (s *server) logFailure(c *call, e *mapping.Error) {
 // classCodes are the codes for errors whose own code has none. Those without a class here are internal.
 var classCodes = map[mapping.Class]wire.Code{
 	mapping.Invalid: wire.CodeInvalidParams, mapping.Malformed: wire.CodeInvalidParams, mapping.Conflict: wire.CodeUnsupportedOperation,
-	mapping.TooLarge: wire.CodeInvalidRequest, mapping.Unsupported: wire.CodeInvalidRequest, mapping.NotAllowed: wire.CodeMethodNotFound,
+	mapping.TooLarge: wire.CodeInvalidRequest, mapping.Unsupported: wire.CodeContentTypeNotSupported, mapping.NotAllowed: wire.CodeMethodNotFound,
 	mapping.Unauthorized: wire.CodeInvalidRequest, mapping.Forbidden: wire.CodeInvalidRequest, mapping.Limited: wire.CodeInvalidRequest,
 	mapping.TooSlow: wire.CodeInvalidRequest, mapping.NotFound: wire.CodeInvalidParams,
 }

@@ -65,7 +65,7 @@ func TestErrors(t *testing.T) {
 		{mapping.Invalid, mapping.CodeKeyReused, wire.CodeInvalidParams, 400},
 		{mapping.Invalid, mapping.CodeInvalid, wire.CodeInvalidParams, 400},
 		{mapping.TooLarge, mapping.CodeInvalid, wire.CodeInvalidRequest, 413},
-		{mapping.Unsupported, mapping.CodeInvalid, wire.CodeInvalidRequest, 415},
+		{mapping.Unsupported, mapping.CodeInvalid, wire.CodeContentTypeNotSupported, 415},
 		{mapping.Unauthorized, "unauthorized", wire.CodeInvalidRequest, 401},
 		{mapping.Forbidden, "forbidden", wire.CodeInvalidRequest, 403},
 		{mapping.Limited, "too_many_requests", wire.CodeInvalidRequest, 429},

@@ -87,7 +87,11 @@ func (s *server) subscribe(c *call) error {
 			return st.settle(err)
 		}
 	}
-	return st.settle(st.followTask(runs, nil))
+	err = st.followTask(runs, nil)
+	if err == nil && t.Status == mapping.TaskAsking && (!resumes || !st.wrote) {
+		err = st.awaitAnswer(&runs[len(runs)-1])
+	}
+	return st.settle(err)
 }
 
 // positionOf reads Last-Event-ID. "0" is the position before the first event, "<seq>" the one after a whole event, and
@@ -127,6 +131,7 @@ type stream struct {
 	stop    context.CancelFunc
 	after   position
 	resumes bool
+	wrote   bool // a frame was written
 	closed  bool // the last frame closes the stream
 	err     error
 }
@@ -159,6 +164,7 @@ func (st *stream) write(r *wire.StreamResponse, id string) {
 	if err != nil && st.err == nil {
 		st.err = err
 	}
+	st.wrote = true
 	if u := r.StatusUpdate; u != nil {
 		st.closed = u.Status.State.ClosesStream()
 	}
@@ -185,6 +191,34 @@ func (st *stream) awaitRun() ([]mapping.Run, error) {
 		st.out.Idle()
 		if err := pause.For(st.ctx, time.Second); err != nil {
 			return nil, err
+		}
+	}
+}
+
+// awaitAnswer continues a subscription to a task that already waited for an answer: it follows the run that continues the
+// task, or sends the status if the task has ended without one (S 3.1.6). asked is the run that asked.
+func (st *stream) awaitAnswer(asked *mapping.Run) error {
+	for {
+		st.out.Idle()
+		if err := pause.For(st.ctx, time.Second); err != nil {
+			return err
+		}
+		t, err := st.s.findTask(st.c, st.task.ID)
+		if err != nil {
+			return err
+		}
+		runs, err := st.s.runsOf(st.ctx, &t)
+		if err != nil {
+			return err
+		}
+		if newest := &runs[len(runs)-1]; newest.ID != asked.ID {
+			st.closed = false
+			return st.follow(newest, true)
+		}
+		if t.Status.Ended() {
+			status := wire.TaskStatus{State: states[t.Status], Timestamp: t.StatusAt}
+			st.write(&wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: st.view.contextID, Status: status}}, "")
+			return st.err
 		}
 	}
 }

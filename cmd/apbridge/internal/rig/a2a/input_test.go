@@ -96,7 +96,7 @@ func TestBadRequests(t *testing.T) {
 		b.Post("/a2a/steps/message:send", body).Want(t, 400, "INVALID_ARGUMENT", want)
 		b.Post("/a2a/steps/message:stream", body).Want(t, 400, "INVALID_ARGUMENT", want)
 	}
-	b.Do("POST", "/a2a/steps", `{}`, "Content-Type", "text/plain").Want(t, 415)
+	b.Do("POST", "/a2a/steps", `{}`, "Content-Type", "text/plain").Want(t, 415, `"jsonrpc":"2.0"`, "-32005")
 	b.Do("POST", "/a2a/steps/message:send", `{}`, "Content-Type", "text/plain").Want(t, 415, "must be application/json")
 	b.Post("/a2a/nobody", request("GetTask", `{"id":"x"}`)).Want(t, 404, "Known agents")
 	for _, path := range []string{"/a2a/steps/tasks/a%3Acancel", "/a2a/steps/tasks/%E2%98%83"} {

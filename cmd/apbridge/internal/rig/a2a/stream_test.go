@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,42 @@ func TestSubscribersOfARunningTask(t *testing.T) {
 	got := added(t, added(t, nil, first), rest)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sum{})); diff != "" || slices.Contains(kinds(rest), "task") {
 		t.Errorf("the subscriber that came back (-GetTask +streams):\n%s", diff)
+	}
+}
+
+// TestASubscriptionWaitsForTheAnswer checks that a subscription to a task that waits for an answer stays open until the
+// task has gone on to its end (S 3.1.6), or was canceled by the next task in its context.
+func TestASubscriptionWaitsForTheAnswer(t *testing.T) {
+	t.Parallel()
+	b := served(t, "")
+	for name, x := range map[string]struct{ member, state string }{
+		"answered":   {"taskId", "TASK_STATE_COMPLETED"},
+		"superseded": {"contextId", "TASK_STATE_CANCELED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := client{b, "asks"}
+			asked := c.call("SendMessage", message(name+"-1", "hi", "")).Want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+			ids := map[string]string{"taskId": asked.Text("result.task.id"), "contextId": asked.Text("result.task.contextId")}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/a2a/asks/tasks/"+ids["taskId"]+":subscribe", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("A2A-Version", "1.0")
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if first, err := rig.ReadFrames(res.Body, 1); err != nil || len(first) != 1 || first[0].At("task.status.state") != "TASK_STATE_INPUT_REQUIRED" {
+				t.Fatalf("the subscription began with %v, %v", first, err)
+			}
+			c.call("SendMessage", message(name+"-2", "Friday", `,"`+x.member+`":"`+ids[x.member]+`"`)).Is(200)
+			rest, err := rig.ReadFrames(res.Body, 0)
+			if err != nil || len(rest) == 0 || rest[len(rest)-1].At("statusUpdate.status.state") != x.state {
+				t.Errorf("then it had %v, %v", rest, err)
+			}
+		})
 	}
 }
 
