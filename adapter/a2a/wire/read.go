@@ -611,7 +611,8 @@ func readConfiguration(dec *jsontext.Decoder, v Version, c *SendMessageConfigura
 type pushConfig TaskPushNotificationConfig
 
 // readPushConfig also takes 0.3's: {taskId, pushNotificationConfig} of a2a.json, {name, pushNotificationConfig} of
-// a2a.proto, and {parent, configId, config}, the message of its Create call.
+// a2a.proto, and {parent, configId, config}, the message of its Create call. An empty authentication, as clients of
+// protobuf may write it, is none.
 func readPushConfig(dec *jsontext.Decoder, c *TaskPushNotificationConfig) error {
 	var x struct {
 		pushConfig
@@ -636,6 +637,9 @@ func readPushConfig(dec *jsontext.Decoder, c *TaskPushNotificationConfig) error 
 		if inner.TaskID != "" {
 			c.TaskID = inner.TaskID
 		}
+	}
+	if a := c.Authentication; a != nil && *a == (AuthenticationInfo{}) {
+		c.Authentication = nil
 	}
 	if c.ID == "" {
 		c.ID = x.ConfigID

@@ -71,6 +71,8 @@ func TestReadLiberally(t *testing.T) {
 		{name: "create message of 0.3's proto", typ: "TaskPushNotificationConfig", version: wire.V03HTTP,
 			raw:  `{"parent":"tasks/t","configId":"p","config":{"name":"x","pushNotificationConfig":{"url":"https://h.example","authentication":{"schemes":["basic"]}}}}`,
 			want: `{"id":"p","taskId":"t","url":"https://h.example","authentication":{"scheme":"basic"}}`},
+		{name: "an empty authentication is none", typ: "TaskPushNotificationConfig", raw: `{"taskId":"t","url":"https://h.example","authentication":{}}`,
+			want: `{"taskId":"t","url":"https://h.example"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +197,7 @@ func TestRefusedRequests(t *testing.T) {
 		{name: "push config without id", typ: "GetTaskPushNotificationConfigRequest", raw: `{"taskId":"t"}`, field: "id"},
 		{name: "delete without id in 0.3", typ: "DeleteTaskPushNotificationConfigRequest", version: wire.V03, raw: `{"id":"t"}`, field: "pushNotificationConfigId"},
 		{name: "push without URL in 0.3", typ: "TaskPushNotificationConfig", version: wire.V03, raw: `{"taskId":"t","pushNotificationConfig":{}}`, field: "pushNotificationConfig.url"},
-		{name: "push without scheme in 0.3", typ: "TaskPushNotificationConfig", version: wire.V03, raw: `{"taskId":"t","pushNotificationConfig":{"url":"https://h.example","authentication":{}}}`, field: "pushNotificationConfig.authentication.schemes"},
+		{name: "push without scheme in 0.3", typ: "TaskPushNotificationConfig", version: wire.V03, raw: `{"taskId":"t","pushNotificationConfig":{"url":"https://h.example","authentication":{"credentials":"secret"}}}`, field: "pushNotificationConfig.authentication.schemes"},
 		{name: "push with a message in 0.3", typ: "SendMessageRequest", version: wire.V03, raw: `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}]},"configuration":{"pushNotificationConfig":{"url":"secret"}}}`, field: "configuration.pushNotificationConfig.url"},
 		{name: "push with a message in 0.3 over HTTP", typ: "SendMessageRequest", version: wire.V03HTTP, raw: `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"pushNotification":{"url":"secret"}}}`, field: "configuration.pushNotification.url"},
 	} {

@@ -174,7 +174,7 @@ func TestPushURLsInsideAreRefused(t *testing.T) {
 	}
 	for members, field := range map[string]string{
 		`"token":"a\nb"`: "token", `"token":"` + strings.Repeat("x", 3000) + `"`: "token", `"id":"a/b:c"`: "id", `"id":".."`: "id", `"id":"` + strings.Repeat("x", 3000) + `"`: "id",
-		`"authentication":{}`: "authentication.scheme", `"authentication":{"scheme":"a b"}`: "authentication.scheme",
+		`"authentication":{"credentials":"c"}`: "authentication.scheme", `"authentication":{"scheme":"a b"}`: "authentication.scheme",
 		`"authentication":{"scheme":"Bearer","credentials":"a\nb"}`: "authentication.credentials",
 	} {
 		c.violates(field, "CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","url":"https://example.com/",`+members+`}`)
