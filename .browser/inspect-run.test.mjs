@@ -239,7 +239,7 @@ for (const [name, agent, updates, wanted] of [
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-    const story = (p) => p.locator("#summary, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const story = (p) => p.locator("#summary, #usage, .timing, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();

@@ -491,12 +491,18 @@ func (s *server) runThatAnswered(ctx context.Context, thread, id string) (mappin
 }
 
 func answers(r mapping.Run, id string) bool {
-	o := r.Options
-	if !o.Resuming || !slices.ContainsFunc(o.Asked, hasID(id)) {
-		return false
+	return slices.ContainsFunc(answeredQuestions(&r), hasID(id))
+}
+
+// answeredQuestions returns the questions that a run answers: those that its answer names, or else all.
+func answeredQuestions(r *mapping.Run) []mapping.Interrupt {
+	if !r.Options.Resuming {
+		return nil
 	}
-	by := rule.Named(o.Resume, o.Asked)
-	return len(by) == 0 || slices.ContainsFunc(by, hasID(id))
+	if named := rule.Named(r.Options.Resume, r.Options.Asked); len(named) > 0 {
+		return named
+	}
+	return r.Options.Asked
 }
 
 // repeatedAnswer returns the run that the same form started, or nil.

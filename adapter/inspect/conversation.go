@@ -22,6 +22,7 @@ type turn struct {
 	Failure  bool       `json:"failure,omitempty"`  // the bridge's report of a failed run
 	Asks     bool       `json:"asks,omitempty"`     // a question that stopped a run
 	Question string     `json:"question,omitempty"` // the id of the open question with which the run of the page ended
+	Run      string     `json:"run_id,omitempty"`   // the other run of a question that was answered: the one that asked or answered
 }
 
 // IsCut reports whether a text of the message is not shown completely.

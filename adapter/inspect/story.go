@@ -248,12 +248,12 @@ func nameOfCall(c *callLine) string {
 }
 
 // turns returns what the run added to the conversation: the answer with which it began, the new messages of the state,
-// and the questions with which it ended.
+// and the questions with which it ended, with their answers if another run has given them since.
 func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	o := &r.run.Options
 	if o.Resuming && !o.ByMessage {
 		for _, q := range o.Asked {
-			list = append(list, turn{Role: "agent", Text: cut(rule.QuestionText(q.Value)), Asks: true})
+			list = append(list, turn{Role: "agent", Text: cut(rule.QuestionText(q.Value)), Asks: true, Run: q.Run})
 		}
 	}
 	fresh := []turn{}
@@ -265,13 +265,25 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 		list = append(list, turn{Role: "person", Text: *v.Request})
 	}
 	list = append(list, fresh...)
-	for _, q := range v.Questions {
-		text := cut(rule.QuestionText(q.Value))
+	ask := func(text cutText, open string) {
 		if n := len(list) - 1; n >= 0 && list[n].Role == "agent" && list[n].Text == text { // a task/step agent's last words are its question
-			list[n].Asks, list[n].Question = true, q.ID
-			continue
+			list[n].Asks, list[n].Question = true, open
+			return
 		}
-		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: q.ID})
+		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: open})
+	}
+	for i, q := range v.Closed {
+		ask(cut(q.Text), "")
+		if next := i + 1; q.RunID != "" && (next == len(v.Closed) || v.Closed[next].RunID != q.RunID) { // one run may answer several
+			answer := turn{Role: "person", Run: q.RunID}
+			if q.Answer != nil {
+				answer.Text = *q.Answer
+			}
+			list = append(list, answer)
+		}
+	}
+	for _, q := range v.Questions {
+		ask(cut(rule.QuestionText(q.Value)), q.ID)
 	}
 	earlier = max(0, len(list)-storyTurns)
 	return list[earlier:], earlier
@@ -369,10 +381,10 @@ func outcomeOf(v *runView, run *mapping.Run) string {
 		return "timed out"
 	case v.Status == mapping.RunError:
 		return "failed"
-	case len(v.Questions) == 1:
+	case v.asked() == 1:
 		return "asked a question"
-	case len(v.Questions) > 1:
-		return fmt.Sprintf("asked %d questions", len(v.Questions))
+	case v.asked() > 1:
+		return fmt.Sprintf("asked %d questions", v.asked())
 	case run.CancelReason != "":
 		return "was cancelled"
 	}
@@ -402,7 +414,7 @@ func (r *storyReader) summary(v *runView) string {
 	}
 	if r.whole && r.steps == 0 {
 		steps = ""
-		if v.Status != mapping.RunSuccess && len(v.Questions) == 0 {
+		if v.Status != mapping.RunSuccess && v.asked() == 0 {
 			steps = " before its first step"
 		}
 	}
@@ -415,5 +427,12 @@ func (r *storyReader) summary(v *runView) string {
 	if t.Known {
 		said += "; the agent took " + spanOf(t.Agent)
 	}
-	return said + "."
+	said += "."
+	switch {
+	case len(v.Closed) == 0 || len(v.Questions) > 0:
+		return said
+	case v.Continued != "":
+		return said + " Another run answered."
+	}
+	return said + " No question is open now."
 }

@@ -126,6 +126,9 @@ func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	}
 	e.Reason, e.Finished = adapter.ReasonFinished, &adapter.FinishedReason{EndedAt: st.Run.EndedAt}
 	e.Message = fmt.Sprintf("It has ended with status %s.", st.Run.Status)
+	if o := st.Last.Head.Outcome; o != nil && o.Status == mapping.RunInterrupted && !o.Cancelled && len(o.Interrupts) > 0 {
+		e.Message = "It asked a question, which is no longer open."
+	}
 	if f := st.Run.Fault; f != nil {
 		e.Message += " " + f.Message
 		e.Finished.Error, err = json.Marshal(map[string]string{"code": f.Code, "message": f.Message})

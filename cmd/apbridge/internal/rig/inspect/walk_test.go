@@ -182,6 +182,28 @@ func TestInspectorCancels(t *testing.T) {
 	submit(t, b, at+"/cancel", form).Want(t, 303) // the button was pressed twice
 }
 
+// TestRunPageCountsAnOpenCall checks that a call that has not ended counts as the agent's time, and that the page of the
+// run learns that time has passed.
+func TestRunPageCountsAnOpenCall(t *testing.T) {
+	t.Parallel()
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, rig.OneAgent, map[string]http.Handler{"a": gate})
+	b.Post(b.Thread()+"/runs", `{"assistant_id":"a","input":"hi"}`).OK()
+	gate.Await(t)
+	defer gate.Open()
+	at := "/inspect/runs/" + newestRun(b)
+	events := watch(t, b, at+"/events")
+	for range 3 { // the first reports the state when the stream began
+		if event := <-events; event != "changed" {
+			t.Fatalf("event %q", event)
+		}
+	}
+	timing := b.Get(at).OK().At("timing").(map[string]any)
+	if timing["agent_seconds"].(float64) < 1 || timing["bridge_seconds"].(float64) > timing["agent_seconds"].(float64) {
+		t.Errorf("%v", timing)
+	}
+}
+
 // TestInspectorSumsTokens sums the tokens of a whole run, whose messages report them in pieces and at the end.
 func TestInspectorSumsTokens(t *testing.T) {
 	t.Parallel()
