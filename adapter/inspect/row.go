@@ -147,7 +147,7 @@ func summaryOfState(ev *mapping.Event) string {
 		said = "The state changes."
 	}
 	if c := ev.Head.Checkpoint; c != nil {
-		said += fmt.Sprintf(" Checkpoint %d.", c.Step)
+		said += " Checkpoint: " + stepName(c.StepNumber(), c.Parent) + "."
 	}
 	if len(ev.Head.Next) > 0 {
 		said += " Next: " + strings.Join(ev.Head.Next, ", ") + "."
