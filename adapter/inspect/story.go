@@ -61,7 +61,7 @@ const (
 	barWaiting barKind = "waiting" // before the run started
 	barStep    barKind = "step"    // from the step before it
 	barCall    barKind = "call"    // of the agent
-	barRest    barKind = "rest"    // from the last step to now, or from the failure to the end
+	barRest    barKind = "rest"    // from the last step to now, or a failure and the bridge's work after it
 )
 
 // Length returns the length of the bar in seconds.
@@ -202,15 +202,18 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		c := lineOfCall(&calls[i])
 		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed(), Reads: c.Method == http.MethodGet})
 	}
-	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
 	switch {
+	case !r.whole:
 	case r.run.Fault != nil:
-		rest.Name, rest.Failed, rest.Begin = "failed", true, r.failedAt(t, calls)
+		at := r.failedAt(t, calls)
+		if !slices.ContainsFunc(list, func(b bar) bool { return b.Failed }) {
+			list = append(list, bar{Kind: barRest, Name: "failed", Begin: at, End: at, Failed: true})
+		}
+		if rest := (bar{Kind: barRest, Name: "end of the run", Begin: at, End: t.Total}); rest.Length() >= 0.001 {
+			list = append(list, rest)
+		}
 	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
-		rest.Name = "working"
-	}
-	if rest.Name != "" && r.whole {
-		list = append(list, rest)
+		list = append(list, bar{Kind: barRest, Name: "working", Begin: max(r.newest, t.Waiting), End: t.Total})
 	}
 	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
 	more = max(0, len(list)-storyBars)

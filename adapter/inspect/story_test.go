@@ -89,13 +89,14 @@ func TestBarsShareOneAxis(t *testing.T) {
 		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05, IDs: []string{"m", "gone"}},
-		{Kind: barRest, Name: "failed", Begin: 0.052, End: 0.06, Failed: true},
+		{Kind: barRest, Name: "end of the run", Begin: 0.052, End: 0.06},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
 		t.Errorf("%d steps, %d more bars (-want +got):\n%s", r.steps, more, diff)
 	}
-	if got, _ := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil); got[len(got)-1].Begin != 0.06 {
-		t.Errorf("without calls the failure begins at %v", got[len(got)-1].Begin)
+	got, _ = r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil)
+	if failed := (bar{Kind: barRest, Name: "failed", Begin: 0.06, End: 0.06, Failed: true}); !cmp.Equal(got[len(got)-1], failed) {
+		t.Errorf("without calls the failure is %+v", got[len(got)-1])
 	}
 	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 4 {
 		t.Errorf("%d bars and %d more", len(got), more)

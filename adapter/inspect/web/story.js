@@ -58,7 +58,7 @@ export function tell(story, run) {
   const held = bars.contains(document.activeElement) && document.activeElement.getAttribute("href");
   bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run, most)));
   if (held) bars.querySelector(`a[href="${held}"]`)?.focus({ preventScroll: true });
-  document.querySelector(".tokens").hidden = !(most > 0);
+  document.querySelector("[data-dots]").hidden = !(most > 0);
   document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
   document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more bars are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
 }
