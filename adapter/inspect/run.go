@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html", "question.html")
+	runHTML   = newPage("run", "runs", "run.js", "turn.css", "run.css", "track.html", "turn.html", "question.html")
 	eventHTML = newPage("event", "runs", "run.css")
 	callHTML  = newPage("call", "runs", "run.css")
 )
@@ -86,10 +86,10 @@ func requestTitle(request, agent string) string {
 
 const maxTitle = 120 // runes
 
-// SaysWhy reports whether the rest of the page explains the status: success needs no reason, and an error and questions
-// have their own sections.
+// SaysWhy reports whether the rest of the page explains the status: success needs no reason, and the conversation has an
+// error and questions.
 func (v runView) SaysWhy() bool {
-	return v.Status == mapping.RunSuccess || v.Fault != nil || v.asked() > 0
+	return v.Status == mapping.RunSuccess || v.Story != nil && (v.Fault != nil || v.asked() > 0)
 }
 
 // asked returns the number of questions with which the run ended.

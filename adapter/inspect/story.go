@@ -288,6 +288,9 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	for _, q := range v.Questions {
 		ask(cut(rule.QuestionText(q.Value)), q.ID)
 	}
+	if v.Fault != nil && !slices.ContainsFunc(list, func(t turn) bool { return t.Failure }) { // only opaque agents' states have it
+		list = append(list, turn{Role: roleBridge, Text: cut(v.Fault.Message), Failure: true})
+	}
 	earlier = max(0, len(list)-storyTurns)
 	return list[earlier:], earlier
 }

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "thread.css", "thread.js")
-	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "thread.css", "live.js")
-	differenceHTML = newPage("difference", "runs", "turn.html", "words.html", "thread.css", "live.js")
+	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "turn.css", "thread.css", "thread.js")
+	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "turn.css", "thread.css", "live.js")
+	differenceHTML = newPage("difference", "runs", "turn.html", "words.html", "turn.css", "thread.css", "live.js")
 )
 
 // Maximum numbers of list entries on a page, which shows the newest.

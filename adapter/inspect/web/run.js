@@ -61,7 +61,7 @@ function follow() {
     status.textContent = page.status + (page.parked ? ", parked" : "") + (page.continued_by ? ", answered" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
-    why.hidden = page.status === "success" || Boolean(page.error || page.questions?.length || page.closed_questions?.length);
+    why.hidden = page.status === "success" || Boolean(document.querySelector("[data-turns]") && (page.error || page.questions?.length || page.closed_questions?.length));
     if (page.story) tellStory(page.story, run);
     tellTiming(page.timing);
     if (page.usage) document.getElementById("usage").textContent = usageText(page.usage);

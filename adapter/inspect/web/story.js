@@ -3,16 +3,19 @@ import { element, seconds, shown } from "./live.js";
 
 const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
 
+/** The same as turn.html. */
 function turn(t, thread, run) {
-  const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text),
-    ...(t.text.cut ? t.answers ? [" …"] : [" … ", element("a", { href: thread }, `${t.text.cut} bytes more`)] : []));
+  const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text)), calls = t.calls ?? [];
   return element("li", { class: `turn ${t.role}${t.failure ? " failure" : ""}${t.asks ? " asks" : ""}` },
     element("p", { class: "who" }, shown(t.role), ...(t.name ? [" · ", element("bdi", {}, shown(t.name))] : []),
-      ...(t.asks ? [" · asks a question"] : []), ...(t.run_id ? [" · ", element("a", { href: run.replace(/[^/]+$/, t.run_id) }, t.asks ? "in another run" : "answered in another run")] : []), ...(t.failure ? [" · the run failed"] : [])),
-    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result"), said) : said] : []),
+      ...(t.asks ? [" · asks a question"] : []), ...(t.failure ? [" · the run failed"] : [])),
+    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of ", element("code", {}, shown(t.answers))), said) : said] : []),
     ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
-    ...(t.calls ?? []).map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
-    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []));
+    ...calls.map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
+    ...(t.text.cut || calls.some((c) => c.args.cut) ? [element("p", { class: "quiet" }, element("a", { href: thread }, "Whole message", element("span", { class: "unseen" }, ` ${t.index}`)), t.text.cut ? `, ${t.text.cut} bytes more` : null)] : []),
+    ...(t.run_id ? [element("p", { class: "quiet" }, element("a", { href: run.replace(/[^/]+$/, t.run_id) }, t.asks ? "The run that asked" : "The run that continued"))] : []),
+    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []),
+    ...(t.failure ? [element("p", {}, element("a", { href: run }, "Show the agent’s response"))] : []));
 }
 
 const least = 0.7; // percent, which can be seen
