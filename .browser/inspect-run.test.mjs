@@ -307,7 +307,7 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {
-    assert.match(await p.locator("#summary").textContent(), /^Failed: .* It ended before its first step in /);
+    assert.match(await p.locator("#summary").textContent(), /^Failed before its first step in .*: the agent answered 500, “/);
     assert.notEqual(await p.locator(".lane.failed").count(), 0);
   });
 });
@@ -437,7 +437,7 @@ test("a recorded agent answers as it did, and says what was not recorded", () =>
     await until(async () => await p.locator("#status").textContent() === status);
   }
   await p.reload();
-  await p.locator(".note").getByText(/was not recorded\. Call \d+ of the recording is POST .*: input is "Plan a pond", recorded was "Plan a garden"/).waitFor();
+  await p.locator(".turn.failure .said").getByText(/was not recorded\. Call \d+ of the recording is POST .*: input is "Plan a pond", recorded was "Plan a garden"/).waitFor();
 }));
 
 test("a run that is deleted while it is watched is said to be gone", async () => {

@@ -315,8 +315,7 @@ func givenInput(r *mapping.Run) json.RawMessage {
 	return nil
 }
 
-// runAgain repeats a run: unchanged, with another input, or with another agent. Its completion hook is not called
-// again.
+// runAgain repeats a run: unchanged, with another input, or with another agent. Its webhook is not called again.
 func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
@@ -361,10 +360,11 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 		if !bytes.Equal(input, given) {
 			fields = append(fields, inputJSON, hiddenJSON(input))
 		}
-		return s.confirm(w, r, confirmation{
-			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where), "The first run's completion hook is not called again."},
-			Sends: shownInput(input), Button: "Run it again", Back: runPath(run.ID),
-		}, fields...)
+		says := []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where)}
+		if run.Options.Webhook != "" {
+			says = append(says, "Its webhook is not called again.")
+		}
+		return s.confirm(w, r, confirmation{Question: "Run this again?", Says: says, Sends: shownInput(input), Button: "Run it again", Back: runPath(run.ID)}, fields...)
 	}
 	return s.start(w, r, n)
 }
@@ -411,7 +411,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 	if in.Get(inputSure) != "yes" {
 		c := confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q receives it and continues its work.", asks.Agent)},
-			Sends: cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
+			Sends: cut(formOf(q).inWords(in)).Text, Button: "Send the answer", Back: threadPath(t.ID),
 		}
 		if from := in.Get(inputRun); from != "" {
 			c.Back = runPath(from)

@@ -138,7 +138,7 @@ func summaryOfLink(l *mapping.Link) string {
 	if l == nil || l.Remote == "" {
 		return "The agent knows about it."
 	}
-	return "The agent calls it " + l.Remote + "."
+	return "Id at the agent: " + l.Remote + "."
 }
 
 func summaryOfState(ev *mapping.Event) string {

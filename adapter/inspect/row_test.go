@@ -43,7 +43,7 @@ func TestEventsInALine(t *testing.T) {
 		"a question":             {mapping.KindInterrupt, mapping.Head{Interrupts: question}, ``, `It asks: Which? · {"a":1}`},
 		"a first attempt":        {mapping.KindStarted, mapping.Head{Attempt: 1}, ``, "The run begins."},
 		"a second":               {mapping.KindStarted, mapping.Head{Attempt: 2}, ``, "Attempt 2 begins."},
-		"a name":                 {mapping.KindLinked, mapping.Head{Link: &mapping.Link{Remote: "r"}}, ``, "The agent calls it r."},
+		"a name":                 {mapping.KindLinked, mapping.Head{Link: &mapping.Link{Remote: "r"}}, ``, "Id at the agent: r."},
 		"a state":                {mapping.KindState, mapping.Head{Checkpoint: &mapping.Checkpoint{Source: "loop", Step: 3, Metadata: []byte("{}")}, Next: []string{"a", "b"}}, `{}`, "The state changes. Checkpoint: step 3. Next: a, b."},
 		"the state before":       {mapping.KindState, mapping.Head{Checkpoint: &mapping.Checkpoint{Source: "input", Step: -1}}, ``, "The state does not change. Checkpoint: the start."},
 		"the end":                {mapping.KindEnd, mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}, ``, "The run ends: success."},

@@ -344,21 +344,24 @@ func causeOf(agent string, f *mapping.Fault) string {
 	}
 	short = strings.TrimSuffix(short, ".")
 	what, cause, _ := strings.Cut(short, ": ")
+	if strings.HasPrefix(what, "Answered ") && cause != "" {
+		cause, _, _ = strings.Cut(cause, ". ")
+		if strings.HasPrefix(cause, "it ") || strings.HasPrefix(cause, "the request is too large") || strings.HasPrefix(cause, "redirects are ") {
+			return "the agent " + lowered(what) + " because " + cause // the bridge's words (upstream.Client.Refusal)
+		}
+		return "the agent " + lowered(what) + ", “" + brief(cause) + "”"
+	}
 	cause = " " + cause
 	if rest, ok := strings.CutPrefix(cause, " it "); ok {
 		cause = " the agent " + rest
 	}
 	cause = strings.ReplaceAll(cause, " its ", " the agent's ")[1:]
-	switch {
-	case what == "Cannot be reached":
+	if what == "Cannot be reached" {
 		cause, _, _ = strings.Cut(cause, "; ")
 		if _, name, ok := strings.Cut(cause, " ("); ok { // such as "connection refused"
 			return strings.TrimSuffix(name, ")") + " by agent " + agent
 		}
 		return cause
-	case strings.HasPrefix(what, "Answered ") && cause != "":
-		cause, _, _ = strings.Cut(cause, ". ")
-		return brief(cause) + " (it " + lowered(what) + ")"
 	}
 	first, _, _ := strings.Cut(short, ". ")
 	return "the agent " + lowered(brief(first))
@@ -426,10 +429,10 @@ func (r *storyReader) summary(v *runView) string {
 	}
 	outcome := outcomeOf(v, r.run)
 	said := strings.ToUpper(outcome[:1]) + outcome[1:]
-	if v.Fault != nil && v.Fault.Message != "" {
-		said += ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + ". It ended"
-	}
 	said += steps + " in " + spanOf(t.Total)
+	if v.Fault != nil && v.Fault.Message != "" {
+		return said + ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + "."
+	}
 	if t.Known {
 		said += "; the agent took " + spanOf(t.Agent)
 	}
