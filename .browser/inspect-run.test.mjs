@@ -318,6 +318,18 @@ test("lengths of time are written as the bridge writes them", () => shown("/insp
   }
 }));
 
+test("the link to a run is copied", async () => {
+  const { id } = await run("Plan a garden");
+  const at = `${bridge}/inspect/runs/${id}`;
+  await open(browser, `${at}?after=1#axis`, { permissions: ["clipboard-read", "clipboard-write"] }, async (p) => {
+    await p.getByRole("button", { name: "Copy link" }).press("Enter");
+    await p.getByRole("button", { name: "Copied", exact: true }).waitFor();
+    assert.equal(await p.evaluate(() => navigator.clipboard.readText()), at);
+    await p.getByRole("button", { name: "Copy link" }).waitFor();
+  });
+  await shown(`/inspect/runs/${id}`, { javaScriptEnabled: false }, async (p) => assert.equal(await p.getByRole("button", { name: "Copy" }).count(), 0));
+});
+
 test("a run is pictured", async () => {
   const { id } = await run("Plan a garden");
   await shown(`/inspect/runs/${id}`, { viewport: { width: 1280, height: 800 } }, (p) => picture(p, "run"));
@@ -353,8 +365,14 @@ for (const javaScriptEnabled of [true, false]) {
       await p.waitForURL(/\/inspect\/runs\//);
       assert.ok(!p.url().endsWith(id), p.url());
       await p.locator(".turn.person").getByText("A fern").waitFor();
-      await p.goto(`${bridge}/inspect/runs/${id}`);
+      const next = p.url();
+      await p.getByRole("link", { name: "run that asked" }).first().click();
+      assert.equal(p.url(), `${bridge}/inspect/runs/${id}`);
       assert.equal(await p.getByRole("button", { name: "Answer …" }).count(), 0);
+      assert.equal(await p.locator("#status").textContent(), "interrupted, answered");
+      await p.locator(".turn.person").getByText("A fern").waitFor();
+      await p.getByRole("link", { name: "run that continued" }).first().click();
+      assert.equal(p.url(), next);
     });
   });
 }
