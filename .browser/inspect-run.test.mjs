@@ -419,8 +419,10 @@ test("a run at work grows before the eye, stands still while it is paused, and i
   const go = () => { const r = release; release = undefined; r(); };
   await shown(`/inspect/runs/${id}`, {}, async (p) => {
     await p.getByText("Live.").waitFor();
-    const updates = p.locator("tr.update");
+    const updates = p.locator("tr.update"), total = p.locator('.timing [data-part="total"]');
     assert.equal(await updates.count(), 0);
+    const before = await total.textContent();
+    await until(async () => await total.textContent() !== before); // time passes although nothing happens
     go();
     await updates.nth(0).waitFor();
     await inert(p);

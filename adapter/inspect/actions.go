@@ -461,7 +461,7 @@ func (s *server) resumeRequest(thread string, of mapping.Run, question string, s
 // second click, it redirects to the thread. Otherwise it returns an error that names the key that answered and the
 // time.
 func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.Values, thread, id string) error {
-	by, err := s.runThatAnswered(r.Context(), thread, id)
+	by, err := s.runThatAnswered(r.Context(), thread, hasID(id))
 	if err != nil {
 		return err
 	}
@@ -480,18 +480,14 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 	return e
 }
 
-// runThatAnswered returns the run that answered a question, or the zero Run.
-func (s *server) runThatAnswered(ctx context.Context, thread, id string) (mapping.Run, error) {
+// runThatAnswered returns the newest run that answered a question for which matches returns true, or the zero Run.
+func (s *server) runThatAnswered(ctx context.Context, thread string, matches func(mapping.Interrupt) bool) (mapping.Run, error) {
 	for r, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
-		if err != nil || answers(r, id) {
+		if err != nil || slices.ContainsFunc(answeredQuestions(&r), matches) {
 			return r, err
 		}
 	}
 	return mapping.Run{}, nil
-}
-
-func answers(r mapping.Run, id string) bool {
-	return slices.ContainsFunc(answeredQuestions(&r), hasID(id))
 }
 
 // answeredQuestions returns the questions that a run answers: those that its answer names, or else all.

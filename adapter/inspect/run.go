@@ -270,7 +270,8 @@ func (s *server) closedQuestions(ctx context.Context, v *runView, o *mapping.Out
 		if slices.ContainsFunc(v.Questions, hasID(q.ID)) {
 			continue
 		}
-		by, err := s.runThatAnswered(ctx, v.ThreadID, q.ID)
+		// Agents may ask with the same id again.
+		by, err := s.runThatAnswered(ctx, v.ThreadID, func(a mapping.Interrupt) bool { return a.ID == q.ID && a.Run == v.RunID })
 		if err != nil {
 			return nil, err
 		}

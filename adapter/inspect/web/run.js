@@ -58,7 +58,7 @@ function follow() {
     while (body.rows.length > most) body.rows[0].remove();
     last = page.last;
     ended ||= page.whole;
-    status.textContent = page.status + (page.parked ? ", parked" : "") + (page.continued_by ? ", answered" : "");
+    status.textContent = page.status + (page.parked ? ", parked" : "") + (page.continued_by && !page.questions ? ", answered" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
     why.hidden = page.status === "success" || Boolean(document.querySelector("[data-turns]") && (page.error || page.questions?.length || page.closed_questions?.length));

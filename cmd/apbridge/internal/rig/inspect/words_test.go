@@ -140,3 +140,27 @@ func inOrder(t *testing.T, page string, texts ...string) {
 		page = rest
 	}
 }
+
+// TestQuestionsWithTheSameIDAreDistinct checks that a run whose question was answered does not look as if it waits when the
+// run that continued asks with the same id.
+func TestQuestionsWithTheSameIDAreDistinct(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, "agents: {a: {url: $A, dialect: threadrun}}", map[string]http.Handler{"a": rig.Asking(adaptertest.AskPlay(), adaptertest.ChatPlay())})
+	thread, runs := b.Thread(), []string{}
+	for _, in := range []string{`"input":{"messages":[{"role":"user","content":"hi"}]}`, `"command":{"resume":{"decisions":[{"type":"reject","message":"later"}]}}`} {
+		b.On(thread, `{"assistant_id":"a",`+in+`}`)
+		runs = append(runs, newestRun(b))
+	}
+	check := func(run, by string, open bool) {
+		t.Helper()
+		v := b.Get("/inspect/runs/" + run).OK()
+		if got, _ := v.At("continued_by").(string); got != by || (v.At("questions") != nil) != open {
+			t.Errorf("%s", v)
+		}
+	}
+	check(runs[0], runs[1], false)
+	check(runs[1], "", true)
+	b.On(thread, `{"assistant_id":"a","command":{"resume":{"decisions":[{"type":"approve"}]}}}`)
+	check(runs[0], runs[1], false)
+	check(runs[1], newestRun(b), false)
+}
