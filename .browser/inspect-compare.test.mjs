@@ -114,7 +114,7 @@ for (const javaScriptEnabled of [true, false]) {
     await p.getByRole("link", { name: "Compare with the run that it repeats" }).click();
     await p.getByRole("heading", { level: 1, name: "Compare two runs" }).waitFor();
     assert.ok(p.url().endsWith(compared(first, second)), p.url());
-    assert.match(await p.locator(".summary").textContent(), /^Both succeeded with different answers; b took .* more and 1 step more\.$/);
+    assert.match(await p.locator(".summary").textContent(), /^Both succeeded with different answers\. b was .* slower, with 1 step more\.$/);
     assert.deepEqual(await p.locator(".pair.same .said").allTextContents(), ["Plan a garden in the shade", "fern, hosta, ivy"]);
     assert.deepEqual(await p.locator(".pair.only_b .said").allTextContents(), ["Ivy is too strong for a small garden."]);
     assert.deepEqual(await p.locator(".of-a .said mark").allTextContents(), ["wall"]);
@@ -133,10 +133,10 @@ for (const javaScriptEnabled of [true, false]) {
     await p.getByRole("textbox", { name: "Id of another run" }).fill(failed);
     await p.getByRole("button", { name: "Compare" }).click();
     await p.getByText("The runs got different inputs.").waitFor();
-    assert.match(await p.locator(".summary").textContent(), /^a succeeded, b failed; /);
+    assert.match(await p.locator(".summary").textContent(), /^a succeeded and b failed\. /);
     assert.doesNotMatch(await p.title(), /taken/);
     await p.getByRole("link", { name: "Swap a and b" }).click();
-    assert.match(await p.locator(".summary").textContent(), /^a failed, b succeeded; /);
+    assert.match(await p.locator(".summary").textContent(), /^a failed and b succeeded\. /);
   }));
 }
 

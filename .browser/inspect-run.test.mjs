@@ -239,7 +239,7 @@ for (const [name, agent, updates, wanted] of [
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-    const story = (p) => p.locator("#summary, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const story = (p) => p.locator("#summary, #usage, .timing, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();
@@ -307,7 +307,7 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {
-    assert.match(await p.locator("#summary").textContent(), /^Failed: .* It ended before its first step in /);
+    assert.match(await p.locator("#summary").textContent(), /^Failed before its first step in .*: the agent answered 500, “/);
     assert.notEqual(await p.locator(".lane.failed").count(), 0);
   });
 });
@@ -317,6 +317,18 @@ test("lengths of time are written as the bridge writes them", () => shown("/insp
     assert.equal(await p.evaluate(async (s) => (await import(new URL("inspect/web/live.js", location.href))).seconds(s), Number(s)), text);
   }
 }));
+
+test("the link to a run is copied", async () => {
+  const { id } = await run("Plan a garden");
+  const at = `${bridge}/inspect/runs/${id}`;
+  await open(browser, `${at}?after=1#axis`, { permissions: ["clipboard-read", "clipboard-write"] }, async (p) => {
+    await p.getByRole("button", { name: "Copy link" }).press("Enter");
+    await p.getByRole("button", { name: "Copied", exact: true }).waitFor();
+    assert.equal(await p.evaluate(() => navigator.clipboard.readText()), at);
+    await p.getByRole("button", { name: "Copy link" }).waitFor();
+  });
+  await shown(`/inspect/runs/${id}`, { javaScriptEnabled: false }, async (p) => assert.equal(await p.getByRole("button", { name: "Copy" }).count(), 0));
+});
 
 test("a run is pictured", async () => {
   const { id } = await run("Plan a garden");
@@ -353,8 +365,14 @@ for (const javaScriptEnabled of [true, false]) {
       await p.waitForURL(/\/inspect\/runs\//);
       assert.ok(!p.url().endsWith(id), p.url());
       await p.locator(".turn.person").getByText("A fern").waitFor();
-      await p.goto(`${bridge}/inspect/runs/${id}`);
+      const next = p.url();
+      await p.getByRole("link", { name: "run that asked" }).first().click();
+      assert.equal(p.url(), `${bridge}/inspect/runs/${id}`);
       assert.equal(await p.getByRole("button", { name: "Answer …" }).count(), 0);
+      assert.equal(await p.locator("#status").textContent(), "interrupted, answered");
+      await p.locator(".turn.person").getByText("A fern").waitFor();
+      await p.getByRole("link", { name: "run that continued" }).first().click();
+      assert.equal(p.url(), next);
     });
   });
 }
@@ -362,8 +380,8 @@ for (const javaScriptEnabled of [true, false]) {
 test("a run that failed shows the agent's answer", async () => {
   const { id } = await run("fail");
   await shown(`/inspect/runs/${id}`, {}, async (p) => {
-    await p.getByRole("heading", { name: "What went wrong" }).waitFor();
-    assert.match(await p.locator("main > pre").first().textContent(), /<script>.*\\u\{202e\}/);
+    await p.locator(".turn.failure summary").click();
+    assert.match(await p.locator(".turn.failure pre").textContent(), /<script>.*\\u\{202e\}/);
   });
 });
 
@@ -401,8 +419,10 @@ test("a run at work grows before the eye, stands still while it is paused, and i
   const go = () => { const r = release; release = undefined; r(); };
   await shown(`/inspect/runs/${id}`, {}, async (p) => {
     await p.getByText("Live.").waitFor();
-    const updates = p.locator("tr.update");
+    const updates = p.locator("tr.update"), total = p.locator('.timing [data-part="total"]');
     assert.equal(await updates.count(), 0);
+    const before = await total.textContent();
+    await until(async () => await total.textContent() !== before); // time passes although nothing happens
     go();
     await updates.nth(0).waitFor();
     await inert(p);
@@ -437,7 +457,7 @@ test("a recorded agent answers as it did, and says what was not recorded", () =>
     await until(async () => await p.locator("#status").textContent() === status);
   }
   await p.reload();
-  await p.locator(".note").getByText(/was not recorded\. Call \d+ of the recording is POST .*: input is "Plan a pond", recorded was "Plan a garden"/).waitFor();
+  await p.locator(".turn.failure .said").getByText(/was not recorded\. Call \d+ of the recording is POST .*: input is "Plan a pond", recorded was "Plan a garden"/).waitFor();
 }));
 
 test("a run that is deleted while it is watched is said to be gone", async () => {

@@ -77,4 +77,5 @@ type ThreadState struct {
 	Checkpoint string          // "" on an empty thread
 	Parent     string          // "" at the first
 	Interrupts []mapping.Interrupt
+	StepNumber int // as people count: mapping.Checkpoint.StepNumber
 }

@@ -138,6 +138,19 @@ type Checkpoint struct {
 	Seq          int64     `json:"-"` // of the event that created it
 }
 
+// StepNumber returns the number of the newest step in the checkpoint as people count it, from 1, or 0 if there is only
+// the input. Step is 0 for the input if an agent, such as LangGraph, made the checkpoint, and for the first step if the
+// bridge did. Only an agent's has Metadata.
+func (c *Checkpoint) StepNumber() int {
+	switch {
+	case c.Source == "input":
+		return 0
+	case c.Metadata == nil:
+		return c.Step + 1
+	}
+	return max(0, c.Step)
+}
+
 // Outcome is how a run ended.
 type Outcome struct {
 	Status RunStatus `json:"status,omitempty"` // "" together with Parked

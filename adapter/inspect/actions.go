@@ -315,8 +315,7 @@ func givenInput(r *mapping.Run) json.RawMessage {
 	return nil
 }
 
-// runAgain repeats a run: unchanged, with another input, or with another agent. Its completion hook is not called
-// again.
+// runAgain repeats a run: unchanged, with another input, or with another agent. Its webhook is not called again.
 func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 	in, err := body.Values(w, r, 0)
 	if err != nil {
@@ -361,10 +360,11 @@ func (s *server) runAgain(w http.ResponseWriter, r *http.Request) error {
 		if !bytes.Equal(input, given) {
 			fields = append(fields, inputJSON, hiddenJSON(input))
 		}
-		return s.confirm(w, r, confirmation{
-			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where), "The first run's completion hook is not called again."},
-			Sends: shownInput(input), Button: "Run it again", Back: runPath(run.ID),
-		}, fields...)
+		says := []string{fmt.Sprintf("The agent %q does the work again, %s.", agent, where)}
+		if run.Options.Webhook != "" {
+			says = append(says, "Its webhook is not called again.")
+		}
+		return s.confirm(w, r, confirmation{Question: "Run this again?", Says: says, Sends: shownInput(input), Button: "Run it again", Back: runPath(run.ID)}, fields...)
 	}
 	return s.start(w, r, n)
 }
@@ -411,7 +411,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) error {
 	if in.Get(inputSure) != "yes" {
 		c := confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q receives it and continues its work.", asks.Agent)},
-			Sends: cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
+			Sends: cut(formOf(q).inWords(in)).Text, Button: "Send the answer", Back: threadPath(t.ID),
 		}
 		if from := in.Get(inputRun); from != "" {
 			c.Back = runPath(from)
@@ -461,7 +461,7 @@ func (s *server) resumeRequest(thread string, of mapping.Run, question string, s
 // second click, it redirects to the thread. Otherwise it returns an error that names the key that answered and the
 // time.
 func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.Values, thread, id string) error {
-	by, err := s.runThatAnswered(r.Context(), thread, id)
+	by, err := s.runThatAnswered(r.Context(), thread, hasID(id))
 	if err != nil {
 		return err
 	}
@@ -480,23 +480,25 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 	return e
 }
 
-// runThatAnswered returns the run that answered a question, or the zero Run.
-func (s *server) runThatAnswered(ctx context.Context, thread, id string) (mapping.Run, error) {
+// runThatAnswered returns the newest run that answered a question for which matches returns true, or the zero Run.
+func (s *server) runThatAnswered(ctx context.Context, thread string, matches func(mapping.Interrupt) bool) (mapping.Run, error) {
 	for r, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
-		if err != nil || answers(r, id) {
+		if err != nil || slices.ContainsFunc(answeredQuestions(&r), matches) {
 			return r, err
 		}
 	}
 	return mapping.Run{}, nil
 }
 
-func answers(r mapping.Run, id string) bool {
-	o := r.Options
-	if !o.Resuming || !slices.ContainsFunc(o.Asked, hasID(id)) {
-		return false
+// answeredQuestions returns the questions that a run answers: those that its answer names, or else all.
+func answeredQuestions(r *mapping.Run) []mapping.Interrupt {
+	if !r.Options.Resuming {
+		return nil
 	}
-	by := rule.Named(o.Resume, o.Asked)
-	return len(by) == 0 || slices.ContainsFunc(by, hasID(id))
+	if named := rule.Named(r.Options.Resume, r.Options.Asked); len(named) > 0 {
+		return named
+	}
+	return r.Options.Asked
 }
 
 // repeatedAnswer returns the run that the same form started, or nil.

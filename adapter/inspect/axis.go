@@ -294,8 +294,9 @@ type timing struct {
 	Known bool `json:"agent_known"`
 }
 
-// timingOf splits up the time of a run up to its end or now. agent is the time in the end event, or 0.
-func timingOf(run *mapping.Run, now time.Time, agent time.Duration, calls []adapter.AgentCall) timing {
+// timingOf splits up the time of a run up to its end or now. agent is the time in the end event, or 0. Without it, the
+// time of the ended calls counts, or if it is longer, that of a run in this process, which includes open calls.
+func timingOf(run *mapping.Run, now time.Time, agent time.Duration, kept adapter.KeptCalls) timing {
 	end := run.EndedAt
 	if end.IsZero() {
 		end = now
@@ -305,7 +306,7 @@ func timingOf(run *mapping.Run, now time.Time, agent time.Duration, calls []adap
 		started = end
 	}
 	if agent == 0 {
-		agent = busyTime(calls)
+		agent = max(busyTime(kept.Calls), kept.AgentTime)
 	}
 	seconds := func(d time.Duration) float64 { return max(0, d.Seconds()) }
 	t := timing{Total: seconds(end.Sub(run.CreatedAt)), Waiting: seconds(started.Sub(run.CreatedAt)), Known: agent > 0}

@@ -204,16 +204,19 @@ func TestTimingOfConcurrentCalls(t *testing.T) {
 		run   mapping.Run
 		agent time.Duration
 		calls []adapter.AgentCall
+		open  time.Duration
 		want  timing
 	}{
-		"unknown":      {run, 0, nil, timing{Total: 10, Waiting: 2, Bridge: 8}},
-		"said":         {run, 3 * time.Second, []adapter.AgentCall{call(2, 1)}, timing{Total: 10, Waiting: 2, Agent: 3, Bridge: 5, Known: true}},
-		"at once":      {run, 0, []adapter.AgentCall{call(4, 3), call(3, 3)}, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
-		"one in other": {run, 0, []adapter.AgentCall{call(3, 4), call(4, 1)}, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
-		"too long":     {run, time.Minute, nil, timing{Total: 10, Waiting: 2, Agent: 8, Known: true}},
-		"not begun":    {mapping.Run{CreatedAt: at(0)}, 0, nil, timing{Total: 20, Waiting: 20}},
+		"unknown":      {run, 0, nil, 0, timing{Total: 10, Waiting: 2, Bridge: 8}},
+		"said":         {run, 3 * time.Second, []adapter.AgentCall{call(2, 1)}, 0, timing{Total: 10, Waiting: 2, Agent: 3, Bridge: 5, Known: true}},
+		"at once":      {run, 0, []adapter.AgentCall{call(4, 3), call(3, 3)}, 0, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"one in other": {run, 0, []adapter.AgentCall{call(3, 4), call(4, 1)}, 0, timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"too long":     {run, time.Minute, nil, 0, timing{Total: 10, Waiting: 2, Agent: 8, Known: true}},
+		"still open":   {mapping.Run{CreatedAt: at(0), StartedAt: at(2)}, 0, []adapter.AgentCall{call(3, 4)}, 15 * time.Second, timing{Total: 20, Waiting: 2, Agent: 15, Bridge: 3, Known: true}},
+		"taken over":   {mapping.Run{CreatedAt: at(0), StartedAt: at(2)}, 0, []adapter.AgentCall{call(3, 9)}, time.Second, timing{Total: 20, Waiting: 2, Agent: 9, Bridge: 9, Known: true}},
+		"not begun":    {mapping.Run{CreatedAt: at(0)}, 0, nil, 0, timing{Total: 20, Waiting: 20}},
 	} {
-		if diff := cmp.Diff(one.want, timingOf(&one.run, at(20), one.agent, one.calls)); diff != "" {
+		if diff := cmp.Diff(one.want, timingOf(&one.run, at(20), one.agent, adapter.KeptCalls{Calls: one.calls, AgentTime: one.open})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-var compareHTML = newPage("compare", "runs", "run.css", "compare.css", "track.html", "words.html")
+var compareHTML = newPage("compare", "runs", "turn.css", "run.css", "compare.css", "track.html", "words.html")
 
 // compareView compares run b with run a.
 type compareView struct {
@@ -161,9 +161,9 @@ func matchInputs(a, b *mapping.Run) inputMatch {
 	return sameTexts
 }
 
-// summaryOf returns one sentence about the difference of b from a.
+// summaryOf returns one or two sentences about the difference of b from a.
 func summaryOf(a, b *comparedRun) string {
-	said := fmt.Sprintf("a %s, b %s", a.outcome, b.outcome)
+	said := fmt.Sprintf("a %s and b %s", a.outcome, b.outcome)
 	if a.outcome == b.outcome {
 		said = "Both " + plural(a.outcome)
 		if x, y := a.view.Answer, b.view.Answer; x != nil && y != nil && a.Status == mapping.RunSuccess {
@@ -177,17 +177,21 @@ func summaryOf(a, b *comparedRun) string {
 	if a.Active() || b.Active() {
 		return said + "."
 	}
-	var more []string
-	if !sameTime(a.Timing.Total, b.Timing.Total) {
-		more = append(more, moreTime(a.Timing.Total, b.Timing.Total, "more", "less"))
-	}
+	steps := ""
 	if n, word := moreSteps(*a.Steps, *b.Steps); n > 0 {
-		more = append(more, counted(n, "step")+" "+word)
+		steps = counted(n, "step") + " " + word
 	}
-	if len(more) == 0 {
-		return said + "; they took the same time and the same number of steps."
+	switch same := sameTime(a.Timing.Total, b.Timing.Total); {
+	case same && steps == "":
+		return said + ". Both took the same time and number of steps."
+	case same:
+		return said + ". b took " + steps + "."
 	}
-	return said + "; b took " + strings.Join(more, " and ") + "."
+	said += ". b was " + moreTime(a.Timing.Total, b.Timing.Total, "slower", "faster")
+	if steps != "" {
+		said += ", with " + steps
+	}
+	return said + "."
 }
 
 func plural(outcome string) string {

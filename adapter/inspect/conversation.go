@@ -13,7 +13,7 @@ import (
 type turn struct {
 	Index    int        `json:"index"` // among all messages of the state, from 0
 	ID       string     `json:"id"`
-	Role     string     `json:"role"` // person, agent, tool, system, or the message's own word
+	Role     string     `json:"role"` // person, agent, tool, system, bridge, or the message's own word
 	Name     string     `json:"name,omitempty"`
 	Text     cutText    `json:"text"`
 	Files    []fileLink `json:"files,omitempty"`
@@ -22,6 +22,22 @@ type turn struct {
 	Failure  bool       `json:"failure,omitempty"`  // the bridge's report of a failed run
 	Asks     bool       `json:"asks,omitempty"`     // a question that stopped a run
 	Question string     `json:"question,omitempty"` // the id of the open question with which the run of the page ended
+	Run      string     `json:"run_id,omitempty"`   // the other run of a question that was answered: the one that asked or answered
+}
+
+// roleBridge is the role of a report of the bridge.
+const roleBridge = "bridge"
+
+// Class returns the classes of its element.
+func (t turn) Class() string {
+	class := "turn " + t.Role
+	if t.Failure {
+		class += " failure"
+	}
+	if t.Asks {
+		class += " asks"
+	}
+	return class
 }
 
 // IsCut reports whether a text of the message is not shown completely.
@@ -96,6 +112,9 @@ func turnOf(m json.RawMessage) turn {
 		return turn{Role: "message", Text: cut(text)}
 	}
 	t := turn{ID: rawjson.GetText(m, "id"), Role: roleOf(m), Name: rawjson.GetText(m, "name"), Text: cut(rule.MessageText(m)), Answers: rawjson.GetText(m, "tool_call_id"), Failure: rule.IsFaultMessage(m)}
+	if t.Failure {
+		t.Role = roleBridge
+	}
 	for _, a := range rule.Attachments(m) {
 		t.Files = append(t.Files, fileLink{a.Name, a.MIMEType, cut(a.Link).Text})
 	}

@@ -83,7 +83,7 @@ func (s *server) differencePage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := differenceView{
-		ThreadID: to.ThreadID, From: from.Checkpoint, FromStep: stepName(stepOf(from), from.Parent), To: to.Checkpoint, ToStep: stepName(stepOf(to), to.Parent),
+		ThreadID: to.ThreadID, From: from.Checkpoint, FromStep: stepName(from.StepNumber, from.Parent), To: to.Checkpoint, ToStep: stepName(to.StepNumber, to.Parent),
 	}
 	if runOf(from) != runOf(to) { // each run numbers its steps
 		for st, name := range map[*adapter.ThreadState]*string{&from: &v.FromStep, &to: &v.ToStep} {
@@ -125,12 +125,6 @@ func (s *server) comparedStates(r *http.Request, at []string, fromID, toID strin
 	return from, to, nil
 }
 
-// stepOf returns the number of a checkpoint's step.
-func stepOf(st adapter.ThreadState) int {
-	n, _ := strconv.Atoi(rawjson.ScalarText(rawjson.Get(st.Metadata, "step")))
-	return n
-}
-
 // runOf returns the id of the run that made a checkpoint, or "".
 func runOf(st adapter.ThreadState) string { return rawjson.GetText(st.Metadata, "run_id") }
 
@@ -150,10 +144,10 @@ func (s *server) nameRun(ctx context.Context, st adapter.ThreadState) (string, e
 	return " of “" + cutRunes(requestTitle(rule.RequestText(run.Kwargs), run.Agent), maxRunName) + "”", nil
 }
 
-// stepName names the step of a checkpoint. LangGraph numbers the input -1.
+// stepName names the step of a checkpoint with a step number and a parent.
 func stepName(step int, parent string) string {
 	switch {
-	case step >= 0:
+	case step > 0:
 		return "step " + strconv.Itoa(step)
 	case parent == "":
 		return "the start"

@@ -59,7 +59,7 @@ func TestDifferenceInWords(t *testing.T) {
 func TestDifferenceNamesItsEnds(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]differenceView{
-		"Nothing changed between the start and step 0.":      {From: "a", FromStep: "the start", ToStep: "step 0"},
+		"Nothing changed between the start and step 1.":      {From: "a", FromStep: "the start", ToStep: "step 1"},
 		"Nothing changed with the first checkpoint.":         {ToStep: "the start"},
 		"Nothing changed between step 1 (a) and step 1 (b).": {From: "a", FromStep: "step 1", To: "b", ToStep: "step 1"},
 	} {

@@ -37,7 +37,7 @@ func (d *layout) rows(list []mapping.Checkpoint) []treeRow {
 	newest := map[int]int{} // lane: the row of its line that was placed last
 	for i, c := range list {
 		r := &rows[i]
-		*r = treeRow{ID: c.ID, Parent: c.Parent, Step: c.Step, Source: c.Source, Next: c.Next, CreatedAt: c.CreatedAt, Head: c.ID == d.head}
+		*r = treeRow{ID: c.ID, Parent: c.Parent, Step: c.StepNumber(), Source: c.Source, Next: c.Next, CreatedAt: c.CreatedAt, Head: c.ID == d.head}
 		passing := slices.Clone(d.lanes)
 		at, up := d.place(c.ID)
 		r.Lane, r.Tip = at, !up && !r.Head

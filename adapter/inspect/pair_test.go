@@ -168,14 +168,14 @@ func TestASentenceSaysHowRunsDiffer(t *testing.T) {
 	}
 	success, failed, working := mapping.RunSuccess, mapping.RunError, mapping.RunRunning
 	for want, pair := range map[string][2]comparedRun{
-		"Both succeeded with the same answer; b took 800 ms less and 2 steps more.":     {ended(success, "x", 2.1, 1), ended(success, "x", 1.3, 3)},
-		"Both succeeded with different answers; b took 1.5 s more and 1 step fewer.":    {ended(success, "x", 1, 2), ended(success, "y", 2.5, 1)},
-		"Both succeeded; b took 1 ms more.":                                             {ended(success, "", 1, 2), ended(success, "", 1.001, 2)},
-		"Both failed; they took the same time and the same number of steps.":            {ended(failed, "", 1, 0), ended(failed, "", 1.0004, 0)},
-		"a succeeded, b failed; b took 3 steps fewer.":                                  {ended(success, "x", 1, 3), ended(failed, "", 1, 0)},
-		"a succeeded, b is working.":                                                    {ended(success, "x", 1, 3), ended(working, "", 1, 0)},
+		"Both succeeded with the same answer. b was 800 ms faster, with 2 steps more.":  {ended(success, "x", 2.1, 1), ended(success, "x", 1.3, 3)},
+		"Both succeeded with different answers. b was 1.5 s slower, with 1 step fewer.": {ended(success, "x", 1, 2), ended(success, "y", 2.5, 1)},
+		"Both succeeded. b was 1 ms slower.":                                            {ended(success, "", 1, 2), ended(success, "", 1.001, 2)},
+		"Both failed. Both took the same time and number of steps.":                     {ended(failed, "", 1, 0), ended(failed, "", 1.0004, 0)},
+		"a succeeded and b failed. b took 3 steps fewer.":                               {ended(success, "x", 1, 3), ended(failed, "", 1, 0)},
+		"a succeeded and b is working.":                                                 {ended(success, "x", 1, 3), ended(working, "", 1, 0)},
 		"Both are working.":                                                             {ended(working, "", 1, 0), ended(working, "", 1, 0)},
-		"a stopped, b timed out; they took the same time and the same number of steps.": {ended(mapping.RunInterrupted, "", 1, 0), ended(mapping.RunTimeout, "", 1, 0)},
+		"a stopped and b timed out. Both took the same time and number of steps.":       {ended(mapping.RunInterrupted, "", 1, 0), ended(mapping.RunTimeout, "", 1, 0)},
 	} {
 		if got := summaryOf(&pair[0], &pair[1]); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -233,6 +233,38 @@ func (f questionForm) answer(in url.Values) (json.RawMessage, error) {
 	return nil, mapping.InvalidAt(answerWords, "the answer is empty.")
 }
 
+// inWords returns a completed form as a person would read it, one line for each decision or field.
+func (f questionForm) inWords(in url.Values) string {
+	whole, words := strings.TrimSpace(in.Get(answerJSON)), in.Get(answerWords)
+	switch {
+	case whole != "":
+		return whole
+	case f.Words && strings.TrimSpace(words) != "":
+		return words
+	}
+	var lines []string
+	for i, d := range f.Decisions {
+		kind, reason := in.Get(fmt.Sprint(answerDecision, i)), strings.TrimSpace(in.Get(fmt.Sprint(answerReason, i)))
+		said := strings.TrimSpace(kind + " " + d.Action)
+		if kind == "edit" {
+			said += " with " + in.Get(fmt.Sprint(answerArgs, i))
+		} else if kind != "approve" && reason != "" {
+			said += ": " + reason
+		}
+		lines = append(lines, said)
+	}
+	for i, field := range f.Fields {
+		said := in.Get(fmt.Sprint(answerField, i))
+		if name := cmp.Or(field.Title, field.Name); name != "" && said != "" {
+			said = name + ": " + said
+		}
+		if said != "" {
+			lines = append(lines, said)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 func (f questionForm) answerInWords(words string) json.RawMessage {
 	switch {
 	case f.cards:

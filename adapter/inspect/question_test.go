@@ -58,6 +58,27 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// The confirmation of an answer shows it in words unless it was given as JSON.
+func TestAnswersInWords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ value, schema, form, want string }{
+		{`"How old?"`, ``, `words=very`, `very`},
+		{`"How old?"`, ``, `json= {"a":1} `, `{"a":1}`},
+		{middleware, ``, `decision-0=edit&args-0={"p":"x"}&decision-1=approve`, "edit rm with {\"p\":\"x\"}\napprove ls"},
+		{middleware, ``, `decision-0=reject&reason-0=no&decision-1=approve`, "reject rm: no\napprove ls"},
+		{`"Who?"`, objSchema, `field-0=Ann&field-1=7&field-3="m"`, "Name: Ann\nage: 7\nsize: \"m\""},
+		{`"How many?"`, `{"type":"number"}`, `field-0=7`, `7`},
+	} {
+		in, err := url.ParseQuery(tt.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := formOf(mapping.Interrupt{Value: json.RawMessage(tt.value), Schema: json.RawMessage(tt.schema)}).inWords(in); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.form, got, tt.want)
+		}
+	}
+}
+
 // An answer is valid JSON or refused as invalid.
 func FuzzQuestion(f *testing.F) {
 	for _, value := range []string{middleware, card, ownAsk, `"x"`, `null`, `[]`} {

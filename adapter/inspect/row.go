@@ -138,7 +138,7 @@ func summaryOfLink(l *mapping.Link) string {
 	if l == nil || l.Remote == "" {
 		return "The agent knows about it."
 	}
-	return "The agent calls it " + l.Remote + "."
+	return "Id at the agent: " + l.Remote + "."
 }
 
 func summaryOfState(ev *mapping.Event) string {
@@ -147,7 +147,7 @@ func summaryOfState(ev *mapping.Event) string {
 		said = "The state changes."
 	}
 	if c := ev.Head.Checkpoint; c != nil {
-		said += fmt.Sprintf(" Checkpoint %d.", c.Step)
+		said += " Checkpoint: " + stepName(c.StepNumber(), c.Parent) + "."
 	}
 	if len(ev.Head.Next) > 0 {
 		said += " Next: " + strings.Join(ev.Head.Next, ", ") + "."

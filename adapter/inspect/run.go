@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	runHTML   = newPage("run", "runs", "run.js", "run.css", "track.html", "question.html")
+	runHTML   = newPage("run", "runs", "run.js", "turn.css", "run.css", "track.html", "turn.html", "question.html")
 	eventHTML = newPage("event", "runs", "run.css")
 	callHTML  = newPage("call", "runs", "run.css")
 )
@@ -44,8 +44,11 @@ type runView struct {
 	Request   *cutText            `json:"request,omitempty"` // the request in words
 	Answer    *cutText            `json:"answer,omitempty"`  // the agent's last text, for an ended run
 	Fault     *mapping.Fault      `json:"error,omitempty"`
-	Why       string              `json:"why"` // explains the status
-	Questions []mapping.Interrupt `json:"questions,omitempty"`
+	Why       string              `json:"why"`                 // explains the status
+	Questions []mapping.Interrupt `json:"questions,omitempty"` // that are open
+	Closed    []closedQuestion    `json:"closed_questions,omitempty"`
+	Continues string              `json:"continues,omitempty"`    // the run whose question it answers
+	Continued string              `json:"continued_by,omitempty"` // the run that answered its newest question
 	Losses    []lossView          `json:"losses,omitempty"`
 	Timing    timing              `json:"timing"`
 	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil means unknown
@@ -83,11 +86,14 @@ func requestTitle(request, agent string) string {
 
 const maxTitle = 120 // runes
 
-// SaysWhy reports whether the rest of the page explains the status: success needs no reason, and an error and a question
-// have their own sections.
+// SaysWhy reports whether the rest of the page explains the status: success needs no reason, and the conversation has an
+// error and questions.
 func (v runView) SaysWhy() bool {
-	return v.Status == mapping.RunSuccess || v.Fault != nil || len(v.Questions) > 0
+	return v.Status == mapping.RunSuccess || v.Story != nil && (v.Fault != nil || v.asked() > 0)
 }
+
+// asked returns the number of questions with which the run ended.
+func (v runView) asked() int { return len(v.Questions) + len(v.Closed) }
 
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
@@ -192,14 +198,23 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 	if why.Question != nil {
 		v.Questions = why.Question.Interrupts
 	}
-	agentTime, end, err := s.readEnd(ctx, run)
+	head, end, err := s.readEnd(ctx, run)
 	if err != nil {
 		return v, nil, err
 	}
-	if len(v.Questions) == 0 && end != nil { // otherwise the agent's last text is the question
+	if v.Closed, err = s.closedQuestions(ctx, &v, head.Outcome); err != nil {
+		return v, nil, err
+	}
+	for _, q := range v.Closed {
+		v.Continued = q.RunID
+	}
+	for _, q := range answeredQuestions(run) {
+		v.Continues = q.Run
+	}
+	if v.asked() == 0 && end != nil { // otherwise the agent's last text is the question
 		v.Answer = textOrNil(lastWords(end.JSON()))
 	}
-	v.Timing = timingOf(run, time.Now(), agentTime, kept.Calls)
+	v.Timing = timingOf(run, time.Now(), head.AgentTime, kept)
 	if withStory {
 		v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end)
 	}
@@ -222,21 +237,47 @@ func readAxisQuery(r *http.Request) (axisQuery, error) {
 	return q, nil
 }
 
-// readEnd returns the agent's time, which is 0 if the end event lacks it, and the state at the end. Both are empty for
-// an active run.
-func (s *server) readEnd(ctx context.Context, run *mapping.Run) (agentTime time.Duration, end *state.Fold, err error) {
+// readEnd returns the head of the end event and the state at the end. Both are empty for an active run.
+func (s *server) readEnd(ctx context.Context, run *mapping.Run) (head mapping.Head, end *state.Fold, err error) {
 	if run.Status.Active() {
-		return 0, nil, nil
+		return head, nil, nil
 	}
 	for e, err := range s.Service.RunEvents(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
-			return 0, nil, err
+			return head, nil, err
 		}
 		if e.Kind == mapping.KindEnd {
-			agentTime, end = e.Head.AgentTime, e.After
+			head, end = e.Head, e.After
 		}
 	}
-	return agentTime, end, nil
+	return head, end, nil
+}
+
+// closedQuestion is a question with which a run ended and which is no longer open.
+type closedQuestion struct {
+	ID     string   `json:"id"`
+	Text   string   `json:"text"`
+	RunID  string   `json:"run_id,omitempty"` // the run that answered; "" if no run did, or if it is not known
+	Answer *cutText `json:"answer,omitempty"` // its request in words
+}
+
+// closedQuestions returns the questions of an outcome that are not among the open ones of the view, with their answers.
+func (s *server) closedQuestions(ctx context.Context, v *runView, o *mapping.Outcome) (list []closedQuestion, err error) {
+	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {
+		return nil, nil
+	}
+	for _, q := range o.Interrupts {
+		if slices.ContainsFunc(v.Questions, hasID(q.ID)) {
+			continue
+		}
+		// Agents may ask with the same id again.
+		by, err := s.runThatAnswered(ctx, v.ThreadID, func(a mapping.Interrupt) bool { return a.ID == q.ID && a.Run == v.RunID })
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, closedQuestion{q.ID, rule.QuestionText(q.Value), by.ID, textOrNil(rule.RequestText(by.Kwargs))})
+	}
+	return list, nil
 }
 
 func textOrNil(text string) *cutText {
@@ -246,7 +287,10 @@ func textOrNil(text string) *cutText {
 	return new(cut(text))
 }
 
-// followRun reports each logged event and each change of status.
+// clockEvery is how often the page of a run at work shows the time again if nothing else changes.
+const clockEvery = 2 * time.Second
+
+// followRun reports each logged event, each change of status and, while the run works, that time has passed.
 func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
 	return s.follow(w, r, func(ctx context.Context) (string, error) {
@@ -258,7 +302,7 @@ func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 			return string(run.Status), nil
 		}
 		at, err := s.Service.ThreadPosition(ctx, run.ThreadID, adapter.Cursor{Live: true})
-		return fmt.Sprintf("%d.%s.%t", at.Seq, run.Status, run.Parked), err
+		return fmt.Sprintf("%d.%s.%t.%d", at.Seq, run.Status, run.Parked, time.Since(run.CreatedAt)/clockEvery), err
 	})
 }
 

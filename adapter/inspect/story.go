@@ -61,7 +61,7 @@ const (
 	barWaiting barKind = "waiting" // before the run started
 	barStep    barKind = "step"    // from the step before it
 	barCall    barKind = "call"    // of the agent
-	barRest    barKind = "rest"    // from the last step to now, or from the failure to the end
+	barRest    barKind = "rest"    // from the last step to now, or a failure and the bridge's work after it
 )
 
 // Length returns the length of the bar in seconds.
@@ -202,15 +202,18 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		c := lineOfCall(&calls[i])
 		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed(), Reads: c.Method == http.MethodGet})
 	}
-	rest := bar{Kind: barRest, Begin: max(r.newest, t.Waiting), End: t.Total}
 	switch {
+	case !r.whole:
 	case r.run.Fault != nil:
-		rest.Name, rest.Failed, rest.Begin = "failed", true, r.failedAt(t, calls)
+		at := r.failedAt(t, calls)
+		if !slices.ContainsFunc(list, func(b bar) bool { return b.Failed }) {
+			list = append(list, bar{Kind: barRest, Name: "failed", Begin: at, End: at, Failed: true})
+		}
+		if rest := (bar{Kind: barRest, Name: "end of the run", Begin: at, End: t.Total}); rest.Length() >= 0.001 {
+			list = append(list, rest)
+		}
 	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
-		rest.Name = "working"
-	}
-	if rest.Name != "" && r.whole {
-		list = append(list, rest)
+		list = append(list, bar{Kind: barRest, Name: "working", Begin: max(r.newest, t.Waiting), End: t.Total})
 	}
 	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
 	more = max(0, len(list)-storyBars)
@@ -248,12 +251,12 @@ func nameOfCall(c *callLine) string {
 }
 
 // turns returns what the run added to the conversation: the answer with which it began, the new messages of the state,
-// and the questions with which it ended.
+// and the questions with which it ended, with their answers if another run has given them since.
 func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	o := &r.run.Options
 	if o.Resuming && !o.ByMessage {
 		for _, q := range o.Asked {
-			list = append(list, turn{Role: "agent", Text: cut(rule.QuestionText(q.Value)), Asks: true})
+			list = append(list, turn{Role: "agent", Text: cut(rule.QuestionText(q.Value)), Asks: true, Run: q.Run})
 		}
 	}
 	fresh := []turn{}
@@ -265,13 +268,28 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 		list = append(list, turn{Role: "person", Text: *v.Request})
 	}
 	list = append(list, fresh...)
-	for _, q := range v.Questions {
-		text := cut(rule.QuestionText(q.Value))
+	ask := func(text cutText, open string) {
 		if n := len(list) - 1; n >= 0 && list[n].Role == "agent" && list[n].Text == text { // a task/step agent's last words are its question
-			list[n].Asks, list[n].Question = true, q.ID
-			continue
+			list[n].Asks, list[n].Question = true, open
+			return
 		}
-		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: q.ID})
+		list = append(list, turn{Role: "agent", Text: text, Asks: true, Question: open})
+	}
+	for i, q := range v.Closed {
+		ask(cut(q.Text), "")
+		if next := i + 1; q.RunID != "" && (next == len(v.Closed) || v.Closed[next].RunID != q.RunID) { // one run may answer several
+			answer := turn{Role: "person", Run: q.RunID}
+			if q.Answer != nil {
+				answer.Text = *q.Answer
+			}
+			list = append(list, answer)
+		}
+	}
+	for _, q := range v.Questions {
+		ask(cut(rule.QuestionText(q.Value)), q.ID)
+	}
+	if v.Fault != nil && !slices.ContainsFunc(list, func(t turn) bool { return t.Failure }) { // only opaque agents' states have it
+		list = append(list, turn{Role: roleBridge, Text: cut(v.Fault.Message), Failure: true})
 	}
 	earlier = max(0, len(list)-storyTurns)
 	return list[earlier:], earlier
@@ -326,21 +344,24 @@ func causeOf(agent string, f *mapping.Fault) string {
 	}
 	short = strings.TrimSuffix(short, ".")
 	what, cause, _ := strings.Cut(short, ": ")
+	if strings.HasPrefix(what, "Answered ") && cause != "" {
+		cause, _, _ = strings.Cut(cause, ". ")
+		if strings.HasPrefix(cause, "it ") || strings.HasPrefix(cause, "the request is too large") || strings.HasPrefix(cause, "redirects are ") {
+			return "the agent " + lowered(what) + " because " + cause // the bridge's words (upstream.Client.Refusal)
+		}
+		return "the agent " + lowered(what) + ", “" + brief(cause) + "”"
+	}
 	cause = " " + cause
 	if rest, ok := strings.CutPrefix(cause, " it "); ok {
 		cause = " the agent " + rest
 	}
 	cause = strings.ReplaceAll(cause, " its ", " the agent's ")[1:]
-	switch {
-	case what == "Cannot be reached":
+	if what == "Cannot be reached" {
 		cause, _, _ = strings.Cut(cause, "; ")
 		if _, name, ok := strings.Cut(cause, " ("); ok { // such as "connection refused"
 			return strings.TrimSuffix(name, ")") + " by agent " + agent
 		}
 		return cause
-	case strings.HasPrefix(what, "Answered ") && cause != "":
-		cause, _, _ = strings.Cut(cause, ". ")
-		return brief(cause) + " (it " + lowered(what) + ")"
 	}
 	first, _, _ := strings.Cut(short, ". ")
 	return "the agent " + lowered(brief(first))
@@ -369,10 +390,10 @@ func outcomeOf(v *runView, run *mapping.Run) string {
 		return "timed out"
 	case v.Status == mapping.RunError:
 		return "failed"
-	case len(v.Questions) == 1:
+	case v.asked() == 1:
 		return "asked a question"
-	case len(v.Questions) > 1:
-		return fmt.Sprintf("asked %d questions", len(v.Questions))
+	case v.asked() > 1:
+		return fmt.Sprintf("asked %d questions", v.asked())
 	case run.CancelReason != "":
 		return "was cancelled"
 	}
@@ -402,18 +423,25 @@ func (r *storyReader) summary(v *runView) string {
 	}
 	if r.whole && r.steps == 0 {
 		steps = ""
-		if v.Status != mapping.RunSuccess && len(v.Questions) == 0 {
+		if v.Status != mapping.RunSuccess && v.asked() == 0 {
 			steps = " before its first step"
 		}
 	}
 	outcome := outcomeOf(v, r.run)
 	said := strings.ToUpper(outcome[:1]) + outcome[1:]
-	if v.Fault != nil && v.Fault.Message != "" {
-		said += ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + ". It ended"
-	}
 	said += steps + " in " + spanOf(t.Total)
+	if v.Fault != nil && v.Fault.Message != "" {
+		return said + ": " + strings.TrimSuffix(line(cutRunes(causeOf(v.Agent, v.Fault), maxCause)), ".") + "."
+	}
 	if t.Known {
 		said += "; the agent took " + spanOf(t.Agent)
 	}
-	return said + "."
+	said += "."
+	switch {
+	case len(v.Closed) == 0 || len(v.Questions) > 0:
+		return said
+	case v.Continued != "":
+		return said + " Another run answered."
+	}
+	return said + " No question is open now."
 }

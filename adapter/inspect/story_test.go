@@ -21,7 +21,7 @@ func TestASentenceSaysHowARunWent(t *testing.T) {
 	}{
 		"Succeeded after 3 steps in 2.1 s; the agent took 1.9 s.":         {storyReader{steps: 3, whole: true}, runView{Status: mapping.RunSuccess, Timing: whole}},
 		"Succeeded in 2.1 s; the agent took 1.9 s.":                       {storyReader{steps: 3}, runView{Status: mapping.RunSuccess, Timing: whole}},
-		"Failed: out of memory. It ended after 1 step in 2.1 s.":          {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Fault: &mapping.Fault{Message: "out of memory."}, Timing: timing{Total: 2.1}}},
+		"Failed after 1 step in 2.1 s: out of memory.":                    {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Fault: &mapping.Fault{Message: "out of memory."}, Timing: timing{Total: 2.1}}},
 		"Failed after 1 step in 2.1 s.":                                   {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunError, Timing: timing{Total: 2.1}}},
 		"Timed out before its first step in 2.1 s; the agent took 1.9 s.": {storyReader{whole: true}, runView{Status: mapping.RunTimeout, Timing: whole}},
 		"Asked a question after 1 step in 8 ms.":                          {storyReader{steps: 1, whole: true}, runView{Status: mapping.RunInterrupted, Questions: question, Timing: timing{Total: 0.0079}}},
@@ -41,16 +41,16 @@ func TestASentenceSaysHowARunWent(t *testing.T) {
 	}
 }
 
-// The cause of a failure comes first. Where it was and what to do follows on the page.
-func TestCausesComeFirst(t *testing.T) {
+// The cause of a failure is short. Where it was and what to do is below on the page.
+func TestCausesAreShort(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
 		`The agent "a" at 127.0.0.1:9 cannot be reached: nothing is listening there (connection refused); check that the agent is running.`: "connection refused by agent a",
 		`The agent "a" at h cannot be reached: its host name is not known on this machine; check the spelling and the name servers.`:        "the agent's host name is not known on this machine",
 		`The agent "a" at h cannot be reached: it did not answer in time; check whether it is busy.`:                                        "the agent did not answer in time",
 		`The agent "a" at h cannot be reached: there is no network route to its host.`:                                                      "there is no network route to the agent's host",
-		`Agent "a" at h answered 500: ModelError: no answer.`:                                                                               "ModelError: no answer (it answered 500)",
-		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent is overloaded (it answered 503)",
+		`Agent "a" at h answered 500: ModelError: no answer.`:                                                                               "the agent answered 500, “ModelError: no answer”",
+		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent answered 503 because it is overloaded",
 		`Agent "a" at h answered 500.`: "the agent answered 500",
 		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`: `the agent no longer knows the task "t"; it was probably restarted`,
 		`Agent "a" .`:                                "the agent ",
@@ -89,13 +89,14 @@ func TestBarsShareOneAxis(t *testing.T) {
 		{Kind: barCall, Name: "POST …/stream", Call: 1, Begin: 0.012, End: 0.052, Failed: true},
 		{Kind: barStep, Name: "sub:1/inner", Seq: 3, Begin: 0.03, End: 0.04},
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05, IDs: []string{"m", "gone"}},
-		{Kind: barRest, Name: "failed", Begin: 0.052, End: 0.06, Failed: true},
+		{Kind: barRest, Name: "end of the run", Begin: 0.052, End: 0.06},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
 		t.Errorf("%d steps, %d more bars (-want +got):\n%s", r.steps, more, diff)
 	}
-	if got, _ := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil); got[len(got)-1].Begin != 0.06 {
-		t.Errorf("without calls the failure begins at %v", got[len(got)-1].Begin)
+	got, _ = r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil)
+	if failed := (bar{Kind: barRest, Name: "failed", Begin: 0.06, End: 0.06, Failed: true}); !cmp.Equal(got[len(got)-1], failed) {
+		t.Errorf("without calls the failure is %+v", got[len(got)-1])
 	}
 	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 4 {
 		t.Errorf("%d bars and %d more", len(got), more)

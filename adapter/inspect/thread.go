@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "thread.css", "thread.js")
-	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "thread.css", "live.js")
-	differenceHTML = newPage("difference", "runs", "turn.html", "words.html", "thread.css", "live.js")
+	threadHTML     = newPage("thread", "runs", "turn.html", "tree.html", "question.html", "turn.css", "thread.css", "thread.js")
+	checkpointHTML = newPage("checkpoint", "runs", "turn.html", "turn.css", "thread.css", "live.js")
+	differenceHTML = newPage("difference", "runs", "turn.html", "words.html", "turn.css", "thread.css", "live.js")
 )
 
 // Maximum numbers of list entries on a page, which shows the newest.
@@ -267,7 +267,7 @@ func (s *server) checkpointPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := checkpointView{
 		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
-		Metadata: pretty(st.Metadata), Step: stepOf(st), Values: pretty(st.Values), Messages: readConversation(st.Values, 0, maxTurns), MayAct: mayAct(r.Context()),
+		Metadata: pretty(st.Metadata), Step: st.StepNumber, Values: pretty(st.Values), Messages: readConversation(st.Values, 0, maxTurns), MayAct: mayAct(r.Context()),
 	}
 	if v.OfRun, err = s.nameRun(r.Context(), st); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (s *state) run(node string, resume any) (delta state, question string) {
 type thread struct {
 	state
 	runID, checkpoint string // the newest ones
-	step              int
+	step              int    // of the newest checkpoint; the first, which has only the input, is 0 as in LangGraph
 	next              []string
 	asks              []object
 }
@@ -118,7 +118,7 @@ func Handler() http.Handler {
 	threads, mux := map[string]*thread{}, http.NewServeMux()
 	open := func(id string) *thread {
 		if threads[id] == nil {
-			threads[id] = &thread{state: state{Messages: []message{}, Files: object{}}, next: []string{}}
+			threads[id] = &thread{state: state{Messages: []message{}, Files: object{}}, next: []string{}, step: -1}
 		}
 		return threads[id]
 	}

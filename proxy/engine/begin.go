@@ -133,14 +133,14 @@ func (e *Engine) addFirstEvents(o *StartRequest, agent *Agent) error {
 	if !o.New.Claim {
 		return nil
 	}
-	o.New.Events = []mapping.Event{startedEvent(r)}
+	o.New.Events = []mapping.Event{startedEvent(r, r.CreatedAt)}
 	traits, known := agent.Known()
 	if !known || traits.Exposes.ReportsState() {
 		return nil
 	}
-	ev, err := inputEvent(r, o.Input)
+	ev, err := inputEvent(r, o.Input, r.CreatedAt)
 	if ev != nil && !bytes.Contains(ev.Data, filesKey) && !holdsFiles(ev.Data) { // files are written by the execution
-		o.New.Events, o.New.Root = append(o.New.Events, *ev), rootEvent(r)
+		o.New.Events, o.New.Root = append(o.New.Events, *ev), rootEvent(r, r.CreatedAt)
 	}
 	return err
 }

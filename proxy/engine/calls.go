@@ -208,5 +208,15 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	return x.calls.list(), true
 }
 
+// AgentTime returns how long at least one call of a run was running, up to now, or 0 if this process does not execute the
+// run.
+func (e *Engine) AgentTime(runID string) time.Duration {
+	x := e.runs.find(runID)
+	if x == nil {
+		return 0
+	}
+	return x.calls.agentTime()
+}
+
 // Capture returns the current value of inspector.capture.
 func (e *Engine) Capture() string { return e.Config().Inspector.Capture }

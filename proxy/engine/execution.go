@@ -184,8 +184,7 @@ func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 // backend. An agent of a known dialect receives nothing before the iteration starts.
 func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
 	if !has(logged, mapping.KindStarted) {
-		ev := startedEvent(&x.Run)
-		ev.At = x.store.Now()
+		ev := startedEvent(&x.Run, x.store.Now())
 		if err := x.rec.record(&ev); err != nil {
 			return nil, err
 		}
@@ -233,7 +232,8 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 	if traits.Exposes.ReportsState() || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
-	ev, err := inputEvent(&x.Run, x.input)
+	now := x.store.Now()
+	ev, err := inputEvent(&x.Run, x.input, now)
 	if err != nil || ev == nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 		return err
 	}
 	if x.Run.Base == "" && !has(logged, mapping.KindState) {
-		err = x.rec.record(rootEvent(&x.Run))
+		err = x.rec.record(rootEvent(&x.Run, now))
 	}
 	if err == nil {
 		err = x.rec.record(ev)

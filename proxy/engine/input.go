@@ -46,29 +46,29 @@ func InputIDBase(r *mapping.Run) string {
 	return r.TaskID
 }
 
-func startedEvent(r *mapping.Run) mapping.Event {
-	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
+func startedEvent(r *mapping.Run, at time.Time) mapping.Event {
+	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: at, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
 // rootEvent returns the empty state before a thread's first input. Clients fork from this state to replace the first
 // message.
-func rootEvent(r *mapping.Run) *mapping.Event {
+func rootEvent(r *mapping.Run, at time.Time) *mapping.Event {
 	return &mapping.Event{
-		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
-		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StartNode}, r.CreatedAt)},
+		RunID: r.ID, Kind: mapping.KindState, At: at,
+		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StartNode}, at)},
 	}
 }
 
 // inputEvent returns the change that a run's input, or an answer by message, makes to the state of an opaque agent's
 // thread. It returns nil if there is none.
-func inputEvent(r *mapping.Run, in *rule.Input) (*mapping.Event, error) {
+func inputEvent(r *mapping.Run, in *rule.Input, at time.Time) (*mapping.Event, error) {
 	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {
 		return nil, err
 	}
 	return &mapping.Event{
-		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: delta,
-		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StepNode}, r.CreatedAt)},
+		RunID: r.ID, Kind: mapping.KindInput, At: at, Data: delta,
+		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StepNode}, at)},
 	}, nil
 }
 

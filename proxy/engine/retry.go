@@ -73,8 +73,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	x.rec.writer.drain()
 	x.Run.Attempt++
 	x.Taken = false // nothing has been sent in this attempt
-	started := startedEvent(&x.Run)
-	started.At = x.store.Now()
+	started := startedEvent(&x.Run, x.store.Now())
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
@@ -88,7 +87,7 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	if err != nil || x.rec.exposes.ReportsState() {
 		return base, err
 	}
-	ev, err := inputEvent(&x.Run, x.input)
+	ev, err := inputEvent(&x.Run, x.input, x.store.Now())
 	if err != nil || ev == nil {
 		return base, err
 	}

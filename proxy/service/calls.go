@@ -75,7 +75,7 @@ func (s *Service) keptCalls(ctx context.Context, ref adapter.RunRef) (adapter.Ke
 		kept.Calls = append(kept.Calls, c)
 	}
 	if _, still := s.engine.Calls(ref.RunID); live && still {
-		kept.Live = true
+		kept.Live, kept.AgentTime = true, s.engine.AgentTime(ref.RunID)
 		kept.Calls = append(kept.Calls, numbered(now, lastOf(kept.Calls))...)
 	}
 	for i := range kept.Calls {

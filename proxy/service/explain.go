@@ -126,6 +126,9 @@ func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {
 	}
 	e.Reason, e.Finished = adapter.ReasonFinished, &adapter.FinishedReason{EndedAt: st.Run.EndedAt}
 	e.Message = fmt.Sprintf("It has ended with status %s.", st.Run.Status)
+	if o := st.Last.Head.Outcome; o != nil && o.Status == mapping.RunInterrupted && !o.Cancelled && len(o.Interrupts) > 0 {
+		e.Message = "It asked a question, which is no longer open."
+	}
 	if f := st.Run.Fault; f != nil {
 		e.Message += " " + f.Message
 		e.Finished.Error, err = json.Marshal(map[string]string{"code": f.Code, "message": f.Message})
@@ -141,12 +144,13 @@ func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 		return nil, false
 	}
 	if len(o.Interrupts) > 0 {
-		open := slices.DeleteFunc(slices.Clone(o.Interrupts), func(q mapping.Interrupt) bool { return !asks(st.Thread, q.ID) })
+		open := slices.DeleteFunc(slices.Clone(o.Interrupts), func(q mapping.Interrupt) bool { return !asks(st, q.ID) })
 		return open, len(open) > 0
 	}
 	return []mapping.Interrupt{}, len(st.Thread.Interrupts) == 0 && st.Thread.Status == mapping.ThreadInterrupted
 }
 
-func asks(t mapping.Thread, question string) bool {
-	return slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == question })
+// asks reports whether a question of the run is open. A later run may have asked with the same id.
+func asks(st store.RunSummary, question string) bool {
+	return slices.ContainsFunc(st.Thread.Interrupts, func(q mapping.Interrupt) bool { return q.ID == question && q.Run == st.Run.ID })
 }

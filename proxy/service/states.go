@@ -43,7 +43,7 @@ func (s *Service) threadState(ctx context.Context, t mapping.Thread, c mapping.C
 	if c.ID == "" {
 		return out, nil
 	}
-	out.Checkpoint, out.Parent, out.CreatedAt = c.ID, c.Parent, c.CreatedAt
+	out.Checkpoint, out.Parent, out.CreatedAt, out.StepNumber = c.ID, c.Parent, c.CreatedAt, c.StepNumber()
 	if c.Next != nil {
 		out.Next = c.Next
 	}

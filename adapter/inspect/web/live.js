@@ -166,20 +166,22 @@ export function showTimes() {
 showTimes();
 setInterval(showTimes, 10_000);
 
-/** Buttons below an element copy their ids. */
+/** Buttons below an element copy their ids, or the address of the page if they have none. */
 export function copying(within) {
   within.classList.add("copies");
   within.addEventListener("click", async ({ target }) => {
     const button = target.closest("button.copy");
     if (!button) return;
+    const text = button.dataset.copy || location.origin + location.pathname;
+    const name = button.dataset.name ??= button.firstChild.data;
     let told = "Copied";
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(text);
     } catch {
-      told = button.dataset.copy; // to be marked by hand
+      told = text; // to be marked by hand
     }
     button.firstChild.data = told;
-    setTimeout(() => { button.firstChild.data = "Copy"; }, told === "Copied" ? 1500 : 10_000);
+    setTimeout(() => { button.firstChild.data = name; }, told === "Copied" ? 1500 : 10_000);
   });
 }
 

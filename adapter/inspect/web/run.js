@@ -1,5 +1,5 @@
-import { copying, element, live, load, pausable, seconds, shown } from "./live.js";
-import { mark, tell as tellStory } from "./story.js";
+import { copying, dollars, element, live, load, pausable, seconds, shown } from "./live.js";
+import { mark, tell as tellStory, tellTiming } from "./story.js";
 
 // The axis of a run grows while its last page is shown. Beyond a maximum number of rows, the oldest are removed.
 const most = 2000;
@@ -38,6 +38,11 @@ function eventRow(run, row) {
     ...row.cells.map((sights) => cell({}, ...sights.map((s) => sight(run, row, s)))));
 }
 
+/** The tokens and the cost of the run, as the facts below its sentence have them. */
+function usageText({ input_tokens: input, output_tokens: output, cost_usd: cost }) {
+  return ` · ${input} tokens in, ${output} out${cost > 0 ? ` · ${dollars(cost)}` : ""}`;
+}
+
 function follow() {
   const body = region.querySelector("tbody"), { run, tokens } = region.dataset;
   const status = document.getElementById("status"), why = document.getElementById("why");
@@ -53,11 +58,13 @@ function follow() {
     while (body.rows.length > most) body.rows[0].remove();
     last = page.last;
     ended ||= page.whole;
-    status.textContent = page.status + (page.parked ? ", parked" : "");
+    status.textContent = page.status + (page.parked ? ", parked" : "") + (page.continued_by && !page.questions ? ", answered" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
-    why.hidden = page.status === "success" || Boolean(page.error || page.questions?.length);
+    why.hidden = page.status === "success" || Boolean(document.querySelector("[data-turns]") && (page.error || page.questions?.length || page.closed_questions?.length));
     if (page.story) tellStory(page.story, run);
+    tellTiming(page.timing);
+    if (page.usage) document.getElementById("usage").textContent = usageText(page.usage);
     if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
   };
   const watch = pausable((tell) => live(region.dataset.live, async () => {

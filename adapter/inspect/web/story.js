@@ -3,16 +3,19 @@ import { element, seconds, shown } from "./live.js";
 
 const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
 
+/** The same as turn.html. */
 function turn(t, thread, run) {
-  const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text),
-    ...(t.text.cut ? t.answers ? [" …"] : [" … ", element("a", { href: thread }, `${t.text.cut} bytes more`)] : []));
+  const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text)), calls = t.calls ?? [];
   return element("li", { class: `turn ${t.role}${t.failure ? " failure" : ""}${t.asks ? " asks" : ""}` },
     element("p", { class: "who" }, shown(t.role), ...(t.name ? [" · ", element("bdi", {}, shown(t.name))] : []),
       ...(t.asks ? [" · asks a question"] : []), ...(t.failure ? [" · the run failed"] : [])),
-    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result"), said) : said] : []),
+    ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of ", element("code", {}, shown(t.answers))), said) : said] : []),
     ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
-    ...(t.calls ?? []).map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
-    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []));
+    ...calls.map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
+    ...(t.text.cut || calls.some((c) => c.args.cut) ? [element("p", { class: "quiet" }, element("a", { href: thread }, "Whole message", element("span", { class: "unseen" }, ` ${t.index}`)), t.text.cut ? `, ${t.text.cut} bytes more` : null)] : []),
+    ...(t.run_id ? [element("p", { class: "quiet" }, element("a", { href: run.replace(/[^/]+$/, t.run_id) }, t.asks ? "The run that asked" : "The run that continued"))] : []),
+    ...(t.question ? [element("p", {}, element("a", { class: "answer", href: run }, "Show the form to answer"))] : []),
+    ...(t.failure ? [element("p", {}, element("a", { href: run }, "Show the agent’s response"))] : []));
 }
 
 const least = 0.7; // percent, which can be seen
@@ -55,10 +58,32 @@ export function tell(story, run) {
   while (turns.children.length > kept) turns.lastElementChild.remove();
   turns.append(...made.slice(kept));
   const most = Math.max(...story.bars.map((b) => (b.usage ? b.usage.input_tokens + b.usage.output_tokens : 0)));
+  const held = bars.contains(document.activeElement) && document.activeElement.getAttribute("href");
   bars.replaceChildren(...story.bars.map((b) => lane(b, story.seconds, run, most)));
-  document.querySelector(".tokens").hidden = !(most > 0);
+  if (held) bars.querySelector(`a[href="${held}"]`)?.focus({ preventScroll: true });
+  document.querySelector("[data-dots]").hidden = !(most > 0);
   document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
   document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more bars are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
+}
+
+/** Shows how the time of the run is split up until now. */
+export function tellTiming({ seconds: total, waiting_seconds: waiting, agent_seconds: agent, bridge_seconds: bridge, agent_known: known }) {
+  const figure = document.querySelector(".timing");
+  const part = (name, length) => {
+    const of = figure.querySelector(`[data-part="${name}"]`);
+    of.lastElementChild.textContent = seconds(length);
+    return of;
+  };
+  part("waiting", waiting).hidden = !(waiting > 0);
+  part("agent", agent).hidden = !known;
+  part("bridge", bridge).children[1].hidden = known;
+  part("total", total);
+  for (const [name, begin, length] of [["waiting", 0, waiting], ["agent", waiting, agent], ["bridge", waiting + agent, bridge]]) {
+    const rect = figure.querySelector(`rect.${name}`);
+    rect.setAttribute("x", `${share(begin, total)}%`);
+    rect.setAttribute("width", `${share(length, total)}%`);
+  }
+  figure.querySelector("svg").setAttribute("aria-label", `Waiting ${seconds(waiting)}, agent ${seconds(agent)}, bridge ${seconds(bridge)}`);
 }
 
 /** Marks what belongs to the bar below the pointer or the focus: the turns that came from it, and its rows of the axis. */

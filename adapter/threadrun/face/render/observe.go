@@ -32,7 +32,7 @@ func (o *observer) Observe(e *state.Entry) (seen []adapter.Frame) {
 	o.v.outline = func(slot int, mode Modes, name string, data func() []byte) {
 		s := adapter.Frame{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
 		if mode&o.asked == 0 {
-			s.Note = "for readers that request the mode " + modeName(mode)
+			s.Note = "only with stream mode " + modeName(mode)
 		}
 		seen = append(seen, s)
 	}

@@ -33,7 +33,7 @@ func TestInspectorComparesRuns(t *testing.T) {
 	at := "/inspect/compare?a=" + first + "&b=" + second
 	v := b.Get(at).OK()
 	steps, more := v.At("a.steps").(float64), v.At("b.steps").(float64)
-	if v.Text("inputs") != "same" || v.Text("a.agent") != "a" || v.Text("b.agent") != "b" || steps == more || !strings.HasPrefix(v.Text("summary"), "Both succeeded with different answers; b took ") {
+	if v.Text("inputs") != "same" || v.Text("a.agent") != "a" || v.Text("b.agent") != "b" || steps == more || !strings.HasPrefix(v.Text("summary"), "Both succeeded with different answers. b was ") {
 		t.Errorf("%s", v)
 	}
 	if v.Text("turns.0.kind") != "same" || v.Text("turns.0.a.role") != "person" || v.Text("turns.1.kind") != "only_a" || v.Text("turns.3.kind") != "differs" || v.Text("turns.3.notes.0") != "a different text" {
@@ -94,7 +94,7 @@ func TestInspectorComparesAnActiveRun(t *testing.T) {
 	gate.Await(t)
 	defer gate.Open()
 	at := "/inspect/compare?a=" + failed + "&b=" + newestRun(b)
-	if v := b.Get(at).OK(); v.Text("summary") != "a failed, b is working." || v.At("no_calls") != nil || v.At("b.steps") != nil {
+	if v := b.Get(at).OK(); v.Text("summary") != "a failed and b is working." || v.At("no_calls") != nil || v.At("b.steps") != nil {
 		t.Errorf("%s", v)
 	}
 	page := show(t, b, at).Want(t, 200, "Run b is still active", "only in a").String()

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,31 @@ func TestFailuresHideTheProvidersKey(t *testing.T) {
 					t.Errorf("%s shows the key: %s", name, text)
 				}
 			}
+		})
+	}
+}
+
+// TestRunPageSaysTheCauseTwice checks that the cause of a failure is in the sentence at the top and in the conversation,
+// where it happened, but nowhere else above the log unless something is unfolded.
+func TestRunPageSaysTheCauseTwice(t *testing.T) {
+	t.Parallel()
+	folded := regexp.MustCompile(`(?s)<details.*?</details>`)
+	for kind, c := range map[string]struct {
+		agent http.Handler
+		cause string
+	}{
+		"taskstep":  {legacyagent.Handler(), "the disk is full"},
+		"threadrun": {&adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.FailPlay()}}, "the agent failed on purpose"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := rig.Configured(t, "agents: {a: {url: $A, dialect: "+kind+"}}", map[string]http.Handler{"a": c.agent})
+			b.Wait("then fail")
+			page, _, _ := strings.Cut(show(t, b, "/inspect/runs/"+newestRun(b)).String(), `id="axis"`)
+			if _, page, _ = strings.Cut(page, "<main"); strings.Count(folded.ReplaceAllString(page, ""), c.cause) != 2 {
+				t.Errorf("%s", page)
+			}
+			inOrder(t, page, "Failed", c.cause, "Conversation</h2>", "bridge · the run failed", c.cause)
 		})
 	}
 }

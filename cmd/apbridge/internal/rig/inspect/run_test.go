@@ -52,6 +52,15 @@ func TestInspectorShowsARun(t *testing.T) {
 			if v.Text("columns.0") != "Thread and run" || v.Text("columns.1") != "Task and step" || v.At("whole") != true || v.At("timing.agent_known") != true {
 				t.Errorf("%s", v)
 			}
+			steps := 0
+			for _, bar := range v.List("story.bars") {
+				if rig.Dig(bar, "kind") == "step" {
+					steps++
+				}
+			}
+			if got := b.Get("/inspect/threads/" + v.Text("thread_id")).OK().At("tree.groups.0.checkpoints.0.step"); got != float64(steps) {
+				t.Errorf("after %d steps the newest checkpoint has the number %v", steps, got)
+			}
 			kinds := fmt.Sprint(rig.Pluck(v.List("rows"), "kind"))
 			if !strings.HasPrefix(kinds, "[started") || !strings.Contains(kinds, "call") || !strings.HasSuffix(kinds, "end]") && !strings.HasSuffix(kinds, "call]") {
 				t.Errorf("rows %s", kinds)

@@ -286,6 +286,7 @@ func TestInspectorAnswers(t *testing.T) {
 	if got := agent.Work(); got != before {
 		t.Errorf("%d calls of the agent before the confirmation", got-before)
 	}
+	submit(t, b, path, in, ann...).Want(t, 200, "approve send_mail</pre>")
 	submit(t, b, path, in, looks...).Want(t, 403)
 	submit(t, b, path, in, eve...).Want(t, 404)
 	for _, bad := range []url.Values{{"question": {asked}}, {"question": {asked}, "decision-0": {"ignore"}}, {"question": {asked}, "json": {"{"}}} {
@@ -317,7 +318,7 @@ func TestInspectorAnswers(t *testing.T) {
 // also checks the program for each.
 func TestInspectorRunsAgain(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", rig.Legacy())
+	b := rig.Configured(t, "default_agent: a\nwebhooks: {allow_private_networks: true}\nagents: {a: {url: $A}, b: {url: $A}}", rig.Legacy())
 	at := b.Thread()
 	for _, said := range []string{"one", "two"} {
 		b.On(at, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`).OK()
@@ -349,6 +350,12 @@ func TestInspectorRunsAgain(t *testing.T) {
 			t.Errorf("%v: %s", tt.in, got)
 		}
 	}
+	const webhook = "Its webhook is not called again."
+	if page := submit(t, b, again, nil).String(); strings.Contains(page, webhook) {
+		t.Errorf("the run has no webhook: %s", page)
+	}
+	b.On(at, `{"assistant_id":"a",`+rig.SaysHi+`,"webhook":"http://127.0.0.1:9/"}`).OK()
+	submit(t, b, "/inspect/runs/"+newestRun(b)+"/again", nil).Want(t, 200, webhook)
 	submit(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
 	submit(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
 	submit(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before the confirmation page

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -180,6 +181,52 @@ func TestInspectorCancels(t *testing.T) {
 		t.Error("a run that has ended can be cancelled")
 	}
 	submit(t, b, at+"/cancel", form).Want(t, 303) // the button was pressed twice
+}
+
+// TestRunPageCountsAnOpenCall checks that a call that has not ended counts as the agent's time, and that the page of the
+// run learns that time has passed.
+func TestRunPageCountsAnOpenCall(t *testing.T) {
+	t.Parallel()
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, rig.OneAgent, map[string]http.Handler{"a": gate})
+	b.Post(b.Thread()+"/runs", `{"assistant_id":"a","input":"hi"}`).OK()
+	gate.Await(t)
+	defer gate.Open()
+	at := "/inspect/runs/" + newestRun(b)
+	events := watch(t, b, at+"/events")
+	for range 3 { // the first reports the state when the stream began
+		if event := <-events; event != "changed" {
+			t.Fatalf("event %q", event)
+		}
+	}
+	timing := b.Get(at).OK().At("timing").(map[string]any)
+	if timing["agent_seconds"].(float64) < 1 || timing["bridge_seconds"].(float64) > timing["agent_seconds"].(float64) {
+		t.Errorf("%v", timing)
+	}
+}
+
+// TestRowsOfAQueuedRunAreInOrderOfTime checks that a run that waited begins, with its input, when it was started.
+func TestRowsOfAQueuedRunAreInOrderOfTime(t *testing.T) {
+	t.Parallel()
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, rig.OneAgent, map[string]http.Handler{"a": gate})
+	thread := b.Thread()
+	const body = `{"assistant_id":"a","input":"hi","multitask_strategy":"enqueue"}`
+	b.Post(thread+"/runs", body).OK()
+	gate.Await(t)
+	b.Post(thread+"/runs", body).OK()
+	at := "/inspect/runs/" + newestRun(b)
+	time.Sleep(10 * time.Millisecond)
+	gate.Open()
+	rig.Eventually(t, "the second run ends", func() bool { return b.Get(at).OK().Text("status") == "success" })
+	last := 0.0
+	for _, row := range b.Get(at).OK().List("rows") {
+		since := rig.Dig(row, "since_seconds").(float64)
+		if since < last || since < 0.01 {
+			t.Errorf("%v after %v: %v", since, last, row)
+		}
+		last = since
+	}
 }
 
 // TestInspectorSumsTokens sums the tokens of a whole run, whose messages report them in pieces and at the end.

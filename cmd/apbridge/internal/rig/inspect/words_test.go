@@ -1,11 +1,15 @@
 package inspect
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
 // TestRunsAreListedByTheirRequest checks the request in the list, and the request and the answer at the top of the
@@ -73,6 +77,47 @@ func TestRunPageAnswersItsQuestion(t *testing.T) {
 	}
 }
 
+// TestAnsweredRunShowsItsAnswer checks that a run whose question was answered shows the question, the answer and the run
+// that gave it, and that this run leads back.
+func TestAnsweredRunShowsItsAnswer(t *testing.T) {
+	t.Parallel()
+	asks := func(agent http.Handler, dialect string) *rig.Bridge {
+		return rig.Configured(t, "agents: {a: {url: $A, dialect: "+dialect+"}}", map[string]http.Handler{"a": agent})
+	}
+	for kind, c := range map[string]struct {
+		b                  *rig.Bridge
+		resume, text, said string
+	}{
+		"taskstep":  {asks(legacyagent.Handler(), "taskstep"), `"blue"`, "What shall the file say?", "blue"},
+		"threadrun": {asks(rig.Asking(adaptertest.ChatPlay()), "threadrun"), `{"decisions":[{"type":"approve"}]}`, "Send this mail?", "yes"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			thread := c.b.Thread()
+			c.b.On(thread, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"ask me"}]}}`)
+			asked := newestRun(c.b)
+			c.b.On(thread, `{"assistant_id":"a","command":{"resume":`+c.resume+`}}`)
+			answered := newestRun(c.b)
+			at := "/inspect/runs/"
+			v := c.b.Get(at + asked).OK()
+			turns := v.List("story.turns")
+			question, answer := turns[len(turns)-2], turns[len(turns)-1]
+			if v.At("continued_by") != answered || !strings.Contains(fmt.Sprint(rig.Dig(question, "text.text")), c.text) || rig.Dig(question, "asks") != true ||
+				rig.Dig(answer, "text.text") != c.said || rig.Dig(answer, "run_id") != answered {
+				t.Errorf("%s", v)
+			}
+			if said := v.Text("story.summary"); !strings.HasPrefix(said, "Asked a question ") || !strings.HasSuffix(said, " Another run answered.") {
+				t.Errorf("%s", said)
+			}
+			show(t, c.b, at+asked).Want(t, 200, "interrupted, answered<", `runs/`+answered+`">run that continued</a>`)
+			show(t, c.b, at+answered).Want(t, 200, `runs/`+asked+`">run that asked</a>`)
+			if why := c.b.Get(thread + "/runs/" + asked + "/explain").OK(); !strings.Contains(why.Text("message"), "no longer open") {
+				t.Errorf("%s", why)
+			}
+		})
+	}
+}
+
 // TestReasonsInTheListOmitTheAgent checks that reasons do not begin with the agent, which has its own column.
 func TestReasonsInTheListOmitTheAgent(t *testing.T) {
 	t.Parallel()
@@ -94,4 +139,28 @@ func inOrder(t *testing.T, page string, texts ...string) {
 		}
 		page = rest
 	}
+}
+
+// TestQuestionsWithTheSameIDAreDistinct checks that a run whose question was answered does not look as if it waits when the
+// run that continued asks with the same id.
+func TestQuestionsWithTheSameIDAreDistinct(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, "agents: {a: {url: $A, dialect: threadrun}}", map[string]http.Handler{"a": rig.Asking(adaptertest.AskPlay(), adaptertest.ChatPlay())})
+	thread, runs := b.Thread(), []string{}
+	for _, in := range []string{`"input":{"messages":[{"role":"user","content":"hi"}]}`, `"command":{"resume":{"decisions":[{"type":"reject","message":"later"}]}}`} {
+		b.On(thread, `{"assistant_id":"a",`+in+`}`)
+		runs = append(runs, newestRun(b))
+	}
+	check := func(run, by string, open bool) {
+		t.Helper()
+		v := b.Get("/inspect/runs/" + run).OK()
+		if got, _ := v.At("continued_by").(string); got != by || (v.At("questions") != nil) != open {
+			t.Errorf("%s", v)
+		}
+	}
+	check(runs[0], runs[1], false)
+	check(runs[1], "", true)
+	b.On(thread, `{"assistant_id":"a","command":{"resume":{"decisions":[{"type":"approve"}]}}}`)
+	check(runs[0], runs[1], false)
+	check(runs[1], newestRun(b), false)
 }
