@@ -192,7 +192,7 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 	}
 	v = overviewOfRuns(&a, names)
 	v.Mark = mark
-	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Status: mapping.ThreadInterrupted}}); err != nil {
+	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: openQuestions}); err != nil {
 		return v, err
 	}
 	infos := s.About(ctx, names)

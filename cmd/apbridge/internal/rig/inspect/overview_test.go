@@ -138,17 +138,20 @@ func TestInspectorShowsWhyRunsWait(t *testing.T) {
 	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "I was asked: ") {
 		t.Errorf("%s", got)
 	}
+	if got.Text("waiting.0.run_id") != got.Text("runs.0.run_id") || r.Get("/inspect/overview").OK().At("waiting") != 1.0 {
+		t.Errorf("the open question of a stateless run is not above the list, or not counted: %s", got)
+	}
 	thread := r.Thread()
 	r.On(thread, `{"assistant_id":"a",`+rig.SaysHi+`}`).OK()
 	got = r.Get("/inspect").OK()
 	if got.Text("waiting.0.run_id") != got.Text("runs.0.run_id") || !rig.Says(got.Text("waiting.0.question"), "I was asked: ") {
 		t.Errorf("the open question is not above the list: %s", got)
 	}
-	if n := r.Get("/inspect/overview").OK().At("waiting"); n != 1.0 {
+	if n := r.Get("/inspect/overview").OK().At("waiting"); n != 2.0 {
 		t.Errorf("the overview counts %v open questions", n)
 	}
 	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect?status=interrupted">Waiting for an answer</a>`)
-	for query, want := range map[string]int{"agent=a": 1, "agent=b": 0, "key=nobody": 0, "status=interrupted": 1, "status=error": 0, "text=alert": 0} {
+	for query, want := range map[string]int{"agent=a": 2, "agent=b": 0, "key=nobody": 0, "status=interrupted": 2, "status=error": 0, "text=alert": 0} {
 		if got := r.Get("/inspect?" + query).OK().List("waiting"); len(got) != want {
 			t.Errorf("%s: %d questions, want %d", query, len(got), want)
 		}
