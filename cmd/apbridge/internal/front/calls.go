@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 // Calls is a meter that records the newest calls to each agent and passes all calls on to the next meter. It is safe
@@ -22,7 +23,7 @@ const callsKept = 256
 type agentCalls struct {
 	mu     sync.Mutex
 	last   time.Time                // time of the newest answer
-	took   [callsKept]time.Duration // durations of answered calls
+	took   [callsKept]time.Duration // durations of calls that did not fail
 	failed [callsKept]bool
 	n      int // number of calls
 }
@@ -37,18 +38,20 @@ func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duratio
 		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
 	}
 	if calls, ok := at.(*agentCalls); ok {
-		calls.note(outcome == "ok", took)
+		// A refused read is no failure: it shows that the agent does not speak a dialect, or lacks what was looked up.
+		failed := outcome != "ok" && (outcome != "refused" || operation != upstream.OpRead)
+		calls.note(outcome == "ok", failed, took)
 	}
 	c.next.UpstreamCall(agent, operation, outcome, took)
 }
 
-func (a *agentCalls) note(ok bool, took time.Duration) {
+func (a *agentCalls) note(ok, failed bool, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ok {
 		a.last = time.Now()
 	}
-	a.took[a.n%callsKept], a.failed[a.n%callsKept] = took, !ok
+	a.took[a.n%callsKept], a.failed[a.n%callsKept] = took, failed
 	a.n++
 }
 
@@ -64,7 +67,7 @@ type CallSummary struct {
 	Slow     time.Duration // 95th percentile
 }
 
-// Newest summarises the newest calls to an agent. Durations only include answered calls.
+// Newest summarises the newest calls to an agent. Durations only include calls that did not fail.
 func (c *Calls) Newest(agent string) (s CallSummary) {
 	at, _ := c.of.Load(agent)
 	a, ok := at.(*agentCalls)
