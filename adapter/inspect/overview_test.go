@@ -13,14 +13,14 @@ func TestOverviewCountsEachRunOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	run := func(agent string, status mapping.RunStatus, ago, took time.Duration, tokens int64) mapping.EndedRun {
-		return mapping.EndedRun{Agent: agent, Status: status, StartedAt: now.Add(-ago - took), EndedAt: now.Add(-ago), Usage: mapping.Usage{Input: tokens}}
+		return mapping.EndedRun{Agent: agent, Status: status, CreatedAt: now.Add(-ago - took), EndedAt: now.Add(-ago), Usage: mapping.Usage{Input: tokens}}
 	}
 	a := &mapping.Activity{Now: now, Whole: true, Open: []mapping.OpenRuns{{Agent: "b", Queued: 2, Parked: 1}, {Agent: "a", Running: 1}}, Ended: []mapping.EndedRun{
 		run("a", mapping.RunSuccess, -time.Second, time.Second, 1), // ended while the store was read
 		run("a", mapping.RunError, time.Second, 3*time.Second, 2),
 		run("gone", mapping.RunTimeout, 3*time.Minute, 5*time.Second, 0),
 		run("a", mapping.RunInterrupted, 59*time.Minute, 7*time.Second, 3),
-		{Agent: "a", Status: mapping.RunInterrupted, EndedAt: now.Add(-2 * time.Hour)}, // cancelled before it started
+		run("a", mapping.RunInterrupted, 2*time.Hour, 0, 0),
 		run("a", mapping.RunSuccess, 25*time.Hour, time.Second, 100),
 	}}
 	v := overviewOfRuns(a, []string{"b", "a", "idle"})
