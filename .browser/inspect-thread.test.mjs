@@ -183,6 +183,7 @@ test("a page that is open shows what is said meanwhile, and keeps what a person 
     });
     assert.equal(answer.status, 200);
     await page.getByText("A question here was answered.").waitFor();
+    await page.locator("[data-runs] tbody tr .status").and(page.getByText("success")).waitFor();
     assert.equal(await json.inputValue(), '"typing"');
     await page.getByRole("button", { name: "Answer …" }).click();
     await page.getByText("answered already").waitFor();
