@@ -70,6 +70,9 @@ func (s *server) runsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if page.Wanted(r.Header) && hasBlank(r.URL.Query()) {
+		return redirect(w, r, "inspect"+f.address(f.before), nil) // an address that can be read and shared
+	}
 	v, err := s.viewRuns(r.Context(), f)
 	if err != nil {
 		return err

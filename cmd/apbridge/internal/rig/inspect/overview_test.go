@@ -36,6 +36,9 @@ func TestInspectorListsRuns(t *testing.T) {
 	if slash := b.Get("/inspect/?limit=1"); slash.Status != 308 || slash.Header.Get("Location") != "../inspect?limit=1" {
 		t.Errorf("%d to %q", slash.Status, slash.Header.Get("Location"))
 	}
+	if filled := b.Do("GET", "/inspect?text=a+b&status=&thread=+&since=", "", asBrowser...); filled.Status != 303 || filled.Header.Get("Location") != "inspect?text=a+b" {
+		t.Errorf("a form with empty fields: %d to %q", filled.Status, filled.Header.Get("Location"))
+	}
 	for _, path := range []string{"/inspect/web/nothing.js", "/inspect/nothing"} {
 		b.Do("GET", path, "", asBrowser...).Want(t, 404)
 	}
