@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,5 +49,20 @@ func TestOverviewCountsEachRunOnce(t *testing.T) {
 	a.Whole = false
 	if v := overviewOfRuns(a, nil); v.Since == nil || !v.Since.Equal(now.Add(-25*time.Hour)) {
 		t.Errorf("%v", v.Since)
+	}
+}
+
+func TestOverviewCountsOneRunInTheSingular(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	v := overviewOfRuns(&mapping.Activity{Now: now, Whole: true, Ended: []mapping.EndedRun{{Agent: "a", Status: mapping.RunSuccess, CreatedAt: now.Add(-2 * time.Second), EndedAt: now.Add(-time.Second)}}}, nil)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/overview", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	if err := new(server).show(w, r, overviewHTML, "Overview", v); err != nil {
+		t.Fatal(err)
+	}
+	if text := w.Body.String(); strings.Contains(text, "1 runs") {
+		t.Error(text)
 	}
 }

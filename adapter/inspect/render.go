@@ -122,6 +122,7 @@ var templateFunctions = template.FuncMap{
 	"tall":      tall,
 	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
+	"counted":   func(n any, noun string) string { return counted(int(number(n)), noun) },
 	"thousands": thousands,
 	"callNote":  callNote,
 	"short":     shortID,
@@ -154,6 +155,8 @@ func radius(tokens, most int64) float64 {
 func number(v any) float64 {
 	switch v := v.(type) {
 	case int:
+		return float64(v)
+	case int64:
 		return float64(v)
 	case float64:
 		return v

@@ -240,7 +240,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 	if failed[0] != 0 || failed[1] == 0 {
 		t.Errorf("%v calls failed", failed)
 	}
-	b.Do("GET", "/inspect/agents", "", append(ann, asBrowser...)...).Want(t, 200, " failed, median ", "Checked <time", "opaque")
+	b.Do("GET", "/inspect/agents", "", append(ann, asBrowser...)...).Want(t, 200, " failed, median ", "Checked <time", "The bridge keeps its state.")
 	if some := b.Do("GET", "/inspect/agents", "", looks...).OK(); some.At("agents.0.calls") != nil || some.Text("agents.0.state") != "answers" {
 		t.Errorf("without the right: %s", some)
 	}
