@@ -38,11 +38,21 @@ func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duratio
 		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
 	}
 	if calls, ok := at.(*agentCalls); ok {
-		// A refused read is no failure: it shows that the agent does not speak a dialect, or lacks what was looked up.
-		failed := outcome != "ok" && (outcome != "refused" || operation != upstream.OpRead)
-		calls.note(outcome == "ok", failed, took)
+		calls.note(outcome == "ok", failed(operation, outcome), took)
 	}
 	c.next.UpstreamCall(agent, operation, outcome, took)
+}
+
+// failed reports whether the agent failed to answer a call. A call that the bridge stopped is no failure of the agent.
+// Neither is a refused read: it shows that the agent does not speak a dialect, or lacks what was looked up.
+func failed(operation, outcome string) bool {
+	switch outcome {
+	case "ok", "stopped":
+		return false
+	case "refused":
+		return operation != upstream.OpRead
+	}
+	return true
 }
 
 func (a *agentCalls) note(ok, failed bool, took time.Duration) {
