@@ -313,7 +313,7 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
 });
 
 test("lengths of time are written as the bridge writes them", () => shown("/inspect", {}, async (p) => {
-  for (const [s, text] of Object.entries({ 0: "0 ms", 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s" })) {
+  for (const [s, text] of Object.entries({ 0: "0 ms", 0.0004: "under 1 ms", 0.25: "250 ms", 0.9996: "1.0 s", 59.5: "59.5 s", 59.96: "1 min 0 s", 119.7: "2 min 0 s", 3599.6: "1 h 0 min", 3725: "1 h 2 min" })) {
     assert.equal(await p.evaluate(async (s) => (await import(new URL("inspect/web/live.js", location.href))).seconds(s), Number(s)), text);
   }
 }));

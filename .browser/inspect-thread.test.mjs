@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { accessible, launch, picture, shown as open, sticksOut, unfold } from "./window.mjs";
+import { accessible, launch, picture, shown as open, sticksOut, unfold, until } from "./window.mjs";
 
 const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask" } = process.env;
 
@@ -102,7 +102,7 @@ for (const javaScriptEnabled of [true, false]) {
     await shown(`/inspect/threads/${thread}`, { javaScriptEnabled }, async (page) => {
       await page.locator(`#at-${fork}`).getByRole("link", { name: "Continue from here" }).press("Enter");
       await page.getByLabel("Say", { exact: true }).waitFor();
-      assert.equal(await page.evaluate(() => document.activeElement.id), "say", "the field has the focus");
+      await until(() => page.evaluate(() => document.activeElement.id === "say")); // a loaded machine moves the focus later
       await page.keyboard.type("A wall instead");
       await page.getByRole("button", { name: "Continue …" }).press("Enter");
       await page.getByRole("button", { name: "Continue from here" }).press("Enter");
@@ -183,6 +183,7 @@ test("a page that is open shows what is said meanwhile, and keeps what a person 
     });
     assert.equal(answer.status, 200);
     await page.getByText("A question here was answered.").waitFor();
+    await page.locator("[data-runs] tbody tr .status").and(page.getByText("success")).waitFor();
     assert.equal(await json.inputValue(), '"typing"');
     await page.getByRole("button", { name: "Answer …" }).click();
     await page.getByText("answered already").waitFor();

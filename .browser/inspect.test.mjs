@@ -272,4 +272,8 @@ test("keys lead through the inspector, and leave fields and other keys alone", (
   assert.equal(await page.evaluate(() => document.activeElement.closest("main") && document.activeElement.localName), "a");
   await press("g", "o");
   await page.waitForURL(/\/inspect\/overview$/);
+  await page.getByRole("button", { name: "Keys" }).waitFor();
+  await press("/");
+  await page.waitForURL(/\/inspect#search$/);
+  await until(() => page.getByRole("searchbox").evaluate((e) => e === document.activeElement));
 }));

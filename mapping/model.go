@@ -110,7 +110,7 @@ type Activity struct {
 type EndedRun struct {
 	Agent     string
 	Status    RunStatus
-	StartedAt time.Time // zero if it never started
+	CreatedAt time.Time
 	EndedAt   time.Time
 	Usage
 }

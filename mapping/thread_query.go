@@ -10,5 +10,6 @@ type ThreadQuery struct {
 	Status        ThreadStatus
 	SortBy        SortKey // SortByID, SortByStatus, SortByUpdated or SortByCreated; "" means SortByCreated
 	Asc           bool
-	Limit, Offset int // Limit 0 means all
+	OfOneRun      bool // includes threads of stateless runs, which are otherwise only found by id
+	Limit, Offset int  // Limit 0 means all
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -187,11 +188,25 @@ func TestExportIsCompleteOrAborted(t *testing.T) {
 	}
 }
 
+// As on the page of the run (timingOf).
+func TestDurationBeginsWithTheCreation(t *testing.T) {
+	t.Parallel()
+	created := time.Unix(1_800_000_000, 0)
+	for want, run := range map[string]mapping.Run{
+		"3.0 s": {CreatedAt: created, StartedAt: created.Add(2 * time.Second), EndedAt: created.Add(3 * time.Second), Status: mapping.RunSuccess},
+		"5.0 s": {CreatedAt: created, Status: mapping.RunPending},
+	} {
+		if got := took(run, created.Add(5*time.Second)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The modules write the same: see .browser/inspect-run.test.mjs.
 func TestSpan(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[float64]string{0: "0 ms", 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {
-		if got := secondsText(s); got != want {
+	for s, want := range map[float64]string{0: "0 ms", 0.0004: "under 1 ms", 0.25: "250 ms", 0.9996: "1.0 s", 59.5: "59.5 s", 59.96: "1 min 0 s", 119.7: "2 min 0 s", 3599.6: "1 h 0 min", 3725: "1 h 2 min"} {
+		if got := spanOf(s); got != want {
 			t.Errorf("%v: %s, want %s", s, got, want)
 		}
 	}

@@ -48,7 +48,7 @@ type period struct {
 	Failed    int       `json:"failed"`
 	PerMinute float64   `json:"runs_per_minute"`
 	Usage     *usage    `json:"usage,omitempty"`
-	Median    string    `json:"median,omitempty"` // duration of a run; "" if none was started
+	Median    string    `json:"median,omitempty"` // duration of a run; "" if none ended
 	Slow      string    `json:"slow,omitempty"`   // the 95th percentile
 	Bars      []runsBar `json:"bars"`             // oldest first
 
@@ -142,10 +142,8 @@ func (p *period) add(r *mapping.EndedRun) {
 		p.Failed++
 		b.Failed++
 	}
-	if !r.StartedAt.IsZero() {
-		took := max(0, r.EndedAt.Sub(r.StartedAt))
-		p.took, b.took = append(p.took, took), append(b.took, took)
-	}
+	took := max(0, r.EndedAt.Sub(r.CreatedAt))
+	p.took, b.took = append(p.took, took), append(b.took, took)
 	p.sum = p.sum.Plus(r.Usage)
 }
 
@@ -192,7 +190,7 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 	}
 	v = overviewOfRuns(&a, names)
 	v.Mark = mark
-	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Status: mapping.ThreadInterrupted}}); err != nil {
+	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: openQuestions}); err != nil {
 		return v, err
 	}
 	infos := s.About(ctx, names)

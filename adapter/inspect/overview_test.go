@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,14 +15,14 @@ func TestOverviewCountsEachRunOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	run := func(agent string, status mapping.RunStatus, ago, took time.Duration, tokens int64) mapping.EndedRun {
-		return mapping.EndedRun{Agent: agent, Status: status, StartedAt: now.Add(-ago - took), EndedAt: now.Add(-ago), Usage: mapping.Usage{Input: tokens}}
+		return mapping.EndedRun{Agent: agent, Status: status, CreatedAt: now.Add(-ago - took), EndedAt: now.Add(-ago), Usage: mapping.Usage{Input: tokens}}
 	}
 	a := &mapping.Activity{Now: now, Whole: true, Open: []mapping.OpenRuns{{Agent: "b", Queued: 2, Parked: 1}, {Agent: "a", Running: 1}}, Ended: []mapping.EndedRun{
 		run("a", mapping.RunSuccess, -time.Second, time.Second, 1), // ended while the store was read
 		run("a", mapping.RunError, time.Second, 3*time.Second, 2),
 		run("gone", mapping.RunTimeout, 3*time.Minute, 5*time.Second, 0),
 		run("a", mapping.RunInterrupted, 59*time.Minute, 7*time.Second, 3),
-		{Agent: "a", Status: mapping.RunInterrupted, EndedAt: now.Add(-2 * time.Hour)}, // cancelled before it started
+		run("a", mapping.RunInterrupted, 2*time.Hour, 0, 0),
 		run("a", mapping.RunSuccess, 25*time.Hour, time.Second, 100),
 	}}
 	v := overviewOfRuns(a, []string{"b", "a", "idle"})
@@ -47,5 +49,20 @@ func TestOverviewCountsEachRunOnce(t *testing.T) {
 	a.Whole = false
 	if v := overviewOfRuns(a, nil); v.Since == nil || !v.Since.Equal(now.Add(-25*time.Hour)) {
 		t.Errorf("%v", v.Since)
+	}
+}
+
+func TestOverviewCountsOneRunInTheSingular(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	v := overviewOfRuns(&mapping.Activity{Now: now, Whole: true, Ended: []mapping.EndedRun{{Agent: "a", Status: mapping.RunSuccess, CreatedAt: now.Add(-2 * time.Second), EndedAt: now.Add(-time.Second)}}}, nil)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/overview", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	if err := new(server).show(w, r, overviewHTML, "Overview", v); err != nil {
+		t.Fatal(err)
+	}
+	if text := w.Body.String(); strings.Contains(text, "1 runs") {
+		t.Error(text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"maps"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -114,7 +112,7 @@ var templateFunctions = template.FuncMap{
 	"list":      func(v ...any) []any { return v },
 	"has":       func(list []string, one string) bool { return slices.Contains(list, one) },
 	"ascii":     func(value string) string { return adapter.InASCII(json.RawMessage(value)) },
-	"seconds":   secondsText,
+	"seconds":   spanOf,
 	"share":     share,
 	"place":     func(begin, of float64) float64 { return min(share(begin, of), 100-leastBar) },
 	"width":     func(length, of float64) float64 { return max(share(length, of), leastBar) },
@@ -124,6 +122,7 @@ var templateFunctions = template.FuncMap{
 	"tall":      tall,
 	"radius":    radius,
 	"height":    func(part, of, full any) float64 { return round(number(full) - tall(part, of, full)) },
+	"counted":   func(n any, noun string) string { return counted(int(number(n)), noun) },
 	"thousands": thousands,
 	"callNote":  callNote,
 	"short":     shortID,
@@ -138,21 +137,6 @@ type namedPart struct {
 	Name string
 	Part partView
 	Link string
-}
-
-func secondsText(s float64) string {
-	switch d := time.Duration(s * float64(time.Second)); {
-	case d == 0:
-		return "0 ms"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.2f ms", s*1000)
-	case d < time.Second:
-		return fmt.Sprintf("%.0f ms", s*1000)
-	case d < time.Minute:
-		return fmt.Sprintf("%.2f s", s)
-	default:
-		return d.Round(time.Second).String()
-	}
 }
 
 // tall returns the height of a bar in a chart of a full height. A bar that is not 0 can be seen.
@@ -171,6 +155,8 @@ func radius(tokens, most int64) float64 {
 func number(v any) float64 {
 	switch v := v.(type) {
 	case int:
+		return float64(v)
+	case int64:
 		return float64(v)
 	case float64:
 		return v

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +53,11 @@ type callLine struct {
 	Received int64   `json:"received_bytes"`
 }
 
-// Failed reports whether the call got an error status or no response.
-func (c *callLine) Failed() bool { return c.Error != "" || c.Status >= 400 }
+// Failed reports whether the call got an error status or no response. A resource that was looked up and not found is no
+// failure.
+func (c *callLine) Failed() bool {
+	return c.Error != "" || c.Status >= 400 && (c.Status != http.StatusNotFound || c.Method != http.MethodGet)
+}
 
 func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Frame) row {
 	r := row{

@@ -22,6 +22,21 @@ func TestConsecutiveFramesAreCounted(t *testing.T) {
 	}
 }
 
+func TestNotFoundIsNoFailedCall(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[callLine]bool{
+		{Method: "GET", Status: 404}:                        false,
+		{Method: "GET", Status: 404, Error: "it broke off"}: true,
+		{Method: "GET", Status: 403}:                        true,
+		{Method: "POST", Status: 404}:                       true,
+		{Method: "POST", Status: 200}:                       false,
+	} {
+		if got := line.Failed(); got != want {
+			t.Errorf("%+v: failed = %v", line, got)
+		}
+	}
+}
+
 func TestEventsInALine(t *testing.T) {
 	t.Parallel()
 	question := []mapping.Interrupt{{Value: []byte(`"Which?"`)}, {Value: []byte(`{"a":1}`)}}

@@ -480,10 +480,10 @@ func (s *server) callBytes(w http.ResponseWriter, r *http.Request) error {
 	return sendText(w, "call-"+strconv.FormatInt(c.N, 10)+"-"+name, part.Body)
 }
 
-// lastFailedCall returns the newest failed call, or nil. A resource that was looked up and not found is no failure.
+// lastFailedCall returns the newest failed call, or nil.
 func (s *server) lastFailedCall(ctx context.Context, run string, calls []*callLine) (*callView, error) {
 	for _, c := range slices.Backward(calls) {
-		if !c.Failed() || c.Method == http.MethodGet && c.Status == http.StatusNotFound {
+		if !c.Failed() {
 			continue
 		}
 		whole, err := s.Service.GetCall(ctx, adapter.RunRef{RunID: run}, c.N)

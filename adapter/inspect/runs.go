@@ -70,6 +70,9 @@ func (s *server) runsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if page.Wanted(r.Header) && hasBlank(r.URL.Query()) {
+		return redirect(w, r, "inspect"+f.address(f.before), nil) // an address that can be read and shared
+	}
 	v, err := s.viewRuns(r.Context(), f)
 	if err != nil {
 		return err
@@ -180,15 +183,12 @@ func brief(text string) string {
 // line returns the beginning of a text on one line.
 func line(text string) string { return strings.Join(strings.Fields(brief(text)), " ") }
 
-// took returns the duration of a run, up to now if it is active.
+// took returns the duration of a run since its creation, as long as a person waited for it; up to now if it is active.
 func took(r mapping.Run, now time.Time) string {
-	switch {
-	case r.StartedAt.IsZero():
-		return "–"
-	case r.EndedAt.IsZero():
-		return Span(now.Sub(r.StartedAt))
+	if !r.EndedAt.IsZero() {
+		now = r.EndedAt
 	}
-	return Span(r.EndedAt.Sub(r.StartedAt))
+	return Span(now.Sub(r.CreatedAt))
 }
 
 // Short returns the end of the run's id. The beginning is a time, which many runs share.
@@ -203,17 +203,21 @@ func shortID(id string) string {
 	return strings.ToValidUTF8("…"+id[len(id)-shortIDLength:], "")
 }
 
-// Span formats a duration for display.
+// Span formats a duration for display. The modules do the same with seconds in web/live.js.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d > 0 && d < time.Millisecond:
 		return "under 1 ms"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d.Round(time.Millisecond) < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	case d.Round(time.Second/10) < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Round(time.Second/10).Seconds())
+	case d.Round(time.Second) < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 	}
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 }
+
+func spanOf(seconds float64) string { return Span(time.Duration(seconds * float64(time.Second))) }

@@ -66,6 +66,16 @@ func readFilter(values url.Values) (runFilter, error) {
 	return f, nil
 }
 
+// hasBlank reports whether a field is empty, as a form sends those that are not filled in.
+func hasBlank(values url.Values) bool {
+	for name := range values {
+		if strings.TrimSpace(values.Get(name)) == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Any reports whether the filter has a condition.
 func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
 

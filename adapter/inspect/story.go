@@ -324,15 +324,6 @@ func addedMessages(old, all []json.RawMessage) (list []json.RawMessage) {
 	return list
 }
 
-// spanOf formats a number of seconds for a sentence.
-func spanOf(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d > time.Millisecond {
-		d = d.Round(time.Millisecond)
-	}
-	return Span(d)
-}
-
 const maxCause = 200 // runes
 
 // causeOf returns the cause of a failure without its consequence and advice. Other texts than the bridge's messages about

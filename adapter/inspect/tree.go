@@ -39,6 +39,13 @@ type tree struct {
 // Place returns the place of the next page, for the parameter "older".
 func (t tree) Place() string { return strings.Join(append([]string{t.Older}, t.Lines...), ",") }
 
+// Branched reports whether the page shows several lines.
+func (t tree) Branched() bool {
+	return len(t.Lines) > 1 || slices.ContainsFunc(t.Groups, func(g treeGroup) bool {
+		return slices.ContainsFunc(g.Rows, func(r treeRow) bool { return r.Lane > 0 })
+	})
+}
+
 // treePlace is a page of a tree.
 type treePlace struct {
 	before   string   // the checkpoint before which it begins; "" is the first page

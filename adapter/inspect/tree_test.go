@@ -41,6 +41,22 @@ func laidOut(rows []treeRow) (lines []string) {
 	return lines
 }
 
+func TestOnlyATreeWithBranchesIsBranched(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		tree tree
+		want bool
+	}{
+		"one line":                {tree{Groups: []treeGroup{{Rows: []treeRow{{}, {}}}}, Lines: []string{"a"}}, false},
+		"a branch":                {tree{Groups: []treeGroup{{Rows: []treeRow{{}}}, {Rows: []treeRow{{Lane: 1}}}}}, true},
+		"a branch of an old page": {tree{Groups: []treeGroup{{Rows: []treeRow{{}}}}, Lines: []string{"a", "b"}}, true},
+	} {
+		if got := one.tree.Branched(); got != one.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestLinesHaveLanes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -35,9 +35,13 @@ func (f runFilter) showsWaiting() bool {
 	return rest == runFilter{}
 }
 
+// openQuestions finds the threads with an open question.
+var openQuestions = mapping.ThreadQuery{Status: mapping.ThreadInterrupted, OfOneRun: true}
+
 // waitingThreads returns the threads that changed last among those with an open question.
 func (s *server) waitingThreads(ctx context.Context, f runFilter) ([]mapping.Thread, error) {
-	q := mapping.ThreadQuery{Status: mapping.ThreadInterrupted, SortBy: mapping.SortByUpdated, Limit: maxWaiting}
+	q := openQuestions
+	q.SortBy, q.Limit = mapping.SortByUpdated, maxWaiting
 	if f.Thread != "" {
 		q.IDs = []string{f.Thread}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -182,6 +183,32 @@ func TestDemo(t *testing.T) {
 	t.Setenv("TMPDIR", folder)
 	p := startProgram(t, nil, "demo", "--listen", "127.0.0.1:0")
 	url := p.out.Await(t, `The bridge is running at (\S+)\. Press`)
+	res, err := http.Get(url + "/inspect/overview")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var now struct {
+		Waiting int
+		Hour    struct {
+			Runs, Failed int
+			Usage        struct {
+				Input int     `json:"input_tokens"`
+				Cost  float64 `json:"cost_usd"`
+			}
+			Bars []struct {
+				Median float64 `json:"median_seconds"`
+			}
+		} `json:"last_hour"`
+	}
+	err = json.NewDecoder(res.Body).Decode(&now)
+	longest := 0.0
+	for _, b := range now.Hour.Bars {
+		longest = max(longest, b.Median)
+	}
+	if h := now.Hour; err != nil || now.Waiting != 1 || h.Runs != 5 || h.Failed != 1 || h.Usage.Input == 0 || h.Usage.Cost == 0 || longest < 0.2 {
+		t.Errorf("the overview shows %+v, %v", now, err)
+	}
 	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
 		t.Errorf("a run: %d %s", status, body)
 	}

@@ -1,7 +1,7 @@
 // Package legacyagent is a small agent in the style of AutoGPT: it serves the Agent Protocol v1 (tasks, steps,
-// artifacts) and forgets everything when it stops. It needs no model. It announces its plan, writes a file and
-// finishes. A task with the text "ask me" begins with a question in AutoGPT's form. With the text "then fail" it cannot
-// write its file.
+// artifacts) and forgets everything when it stops. It needs no model, and reports words as tokens. It announces its plan,
+// writes a file and finishes. A task with the text "ask me" begins with a question in AutoGPT's form. With the text
+// "then fail" it cannot write its file.
 package legacyagent
 
 import (
@@ -22,6 +22,7 @@ type task struct {
 	Additional any        `json:"additional_input"`
 	Artifacts  []artifact `json:"artifacts"`
 	steps      []object
+	cost       float64 // of its steps so far
 }
 
 type artifact struct {
@@ -30,6 +31,20 @@ type artifact struct {
 	Path    string `json:"relative_path,omitempty"`
 	ByAgent bool   `json:"agent_created"`
 	content []byte
+}
+
+// Prices of a token in US dollars, like those of a model.
+const (
+	inputPrice  = 3e-6
+	outputPrice = 15e-6
+)
+
+// report adds to a step what it used and, as AutoGPT does, the cost of the task so far.
+func (t *task) report(additional object, output string) {
+	in, out := len(strings.Fields(t.Input)), len(strings.Fields(output))
+	t.cost += float64(in)*inputPrice + float64(out)*outputPrice
+	additional["usage_metadata"] = object{"input_tokens": in, "output_tokens": out, "total_tokens": in + out}
+	additional["task_cumulative_cost"] = t.cost
 }
 
 // request returns the input without the conversation so far, which a bridge may have prepended.
@@ -43,7 +58,8 @@ func (t *task) request() string {
 // next executes one step. After the last step it returns that step again.
 func (t *task) next(input string) object {
 	words := t.request()
-	s := object{"step_id": rand.Text(), "task_id": t.ID, "status": "completed", "input": input, "is_last": false, "artifacts": []artifact{}}
+	additional := object{}
+	s := object{"additional_output": additional, "step_id": rand.Text(), "task_id": t.ID, "status": "completed", "input": input, "is_last": false, "artifacts": []artifact{}}
 	n, asks := len(t.steps), strings.Contains(strings.ToLower(words), "ask me")
 	if !asks {
 		n++ // no question
@@ -51,7 +67,7 @@ func (t *task) next(input string) object {
 	switch n {
 	case 0:
 		s["name"], s["output"] = "ask_user", "What shall the file say?"
-		s["additional_output"] = object{"use_tool": object{"name": "ask_user", "arguments": object{"question": s["output"]}}}
+		additional["use_tool"] = object{"name": "ask_user", "arguments": object{"question": s["output"]}}
 	case 1:
 		s["name"], s["output"] = "think", fmt.Sprintf("I was asked: %s. I was given %d file(s). I will write answer.txt.", words, len(t.Artifacts))
 	case 2:
@@ -70,6 +86,7 @@ func (t *task) next(input string) object {
 	default:
 		return t.steps[len(t.steps)-1]
 	}
+	t.report(additional, fmt.Sprint(s["output"]))
 	t.steps = append(t.steps, s)
 	return s
 }

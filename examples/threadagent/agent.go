@@ -1,6 +1,6 @@
 // Package threadagent is a small agent in the style of a LangGraph server: runs on threads, sent as event streams, with
-// the state of its threads in memory. It needs no model. Its graph has two nodes: plan announces the answer, and answer
-// writes a file. A request with the text "ask me" is interrupted before the answer.
+// the state of its threads in memory. It needs no model, and reports words as tokens. Its graph has two nodes: plan
+// announces the answer, and answer writes a file. A request with the text "ask me" is interrupted before the answer.
 //
 // It has only the routes of a LangGraph server that a bridge needs.
 package threadagent
@@ -23,6 +23,7 @@ type message struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
 	Content any    `json:"content"`
+	Usage   any    `json:"usage_metadata,omitempty"`
 }
 
 type state struct {
@@ -61,7 +62,12 @@ func (s *state) run(node string, resume any) (delta state, question string) {
 	if node == "answer" {
 		delta.Files = object{"/answer.txt": object{"content": text + "\n", "encoding": "utf-8", "mimeType": "text/plain"}}
 	}
-	delta.Messages = []message{{ID: rand.Text(), Type: "ai", Content: text}}
+	in, out := 0, len(strings.Fields(text))
+	for _, m := range s.Messages {
+		in += len(strings.Fields(fmt.Sprint(m.Content)))
+	}
+	used := object{"input_tokens": in, "output_tokens": out, "total_tokens": in + out}
+	delta.Messages = []message{{ID: rand.Text(), Type: "ai", Content: text, Usage: used}}
 	return delta, ""
 }
 

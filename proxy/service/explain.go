@@ -63,14 +63,25 @@ func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 		e.Message = fmt.Sprintf("It is scheduled to start in %s.", wait.Round(time.Second))
 	case st.Ahead > 0:
 		e.Reason, e.Queue = adapter.ReasonQueue, &adapter.QueueReason{Place: st.Ahead, Before: queued(st.Before)}
-		e.Message = fmt.Sprintf("%d runs come before it on its thread, starting with run %s (%s).", st.Ahead, st.Before[0].ID, st.Before[0].Status)
+		first := fmt.Sprintf("run %s (%s)", st.Before[0].ID, st.Before[0].Status)
+		e.Message = fmt.Sprintf("%d runs come before it on its thread, starting with %s.", st.Ahead, first)
+		if st.Ahead == 1 {
+			e.Message = fmt.Sprintf("It starts on its thread after %s.", first)
+		}
 	case st.Update != "":
 		e.Reason, e.Update = adapter.ReasonUpdate, &adapter.UpdateReason{Owner: st.Update, Here: st.Update == st.Owner}
 		e.Message = "An update of its thread's state is being sent to an agent. The run starts once the agent has answered or the lease of the bridge that sends it has expired."
 	case used >= slots:
 		name := "agents." + st.Run.Agent + ".concurrency"
 		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Earlier + 1}
-		e.Message = fmt.Sprintf("Agent %s is already executing as many runs as it may (%s: %d).", st.Run.Agent, name, slots)
+		next := "This run starts next."
+		switch {
+		case st.Earlier == 1:
+			next = "1 other run starts first."
+		case st.Earlier > 1:
+			next = fmt.Sprintf("%d other runs start first.", st.Earlier)
+		}
+		e.Message = fmt.Sprintf("Agent %s has no free place (%s: %d). %s", st.Run.Agent, name, slots, next)
 	default:
 		e.Reason, e.Message = adapter.ReasonStarting, "Nothing blocks it; a bridge is about to start it."
 	}

@@ -14,7 +14,7 @@ const maxActivity = 10_000
 
 // The queries of Activity read only indexes, and then the threads of runs if the caller sees only some.
 const (
-	selectEnded = `SELECT agent, status, started_us, ended_us, input_tokens, output_tokens, cost_micros, thread FROM runs
+	selectEnded = `SELECT agent, status, created_us, ended_us, input_tokens, output_tokens, cost_micros, thread FROM runs
  WHERE tenant = $1 AND ended_us > 0 AND ended_us >= $2 ORDER BY ended_us DESC LIMIT $3`
 	selectOpen = `SELECT agent, status, parked, thread FROM runs WHERE ended_us = 0 AND tenant = $1 LIMIT $2`
 )
@@ -47,13 +47,13 @@ func readEnded(t *sqldb.Tx, sc tables.Scope, since time.Time, a *mapping.Activit
 	count := 0
 	err := t.Each(text, args, func(scan func(...any) error) error {
 		var r mapping.EndedRun
-		var started, ended, cost, thread int64
+		var created, ended, cost, thread int64
 		var seen bool
-		if err := scan(&r.Agent, (*string)(&r.Status), &started, &ended, &r.Input, &r.Output, &cost, &thread, &seen); err != nil {
+		if err := scan(&r.Agent, (*string)(&r.Status), &created, &ended, &r.Input, &r.Output, &cost, &thread, &seen); err != nil {
 			return err
 		}
 		if count++; seen {
-			r.StartedAt, r.EndedAt, r.Cost = sqldb.TimeOf(started), sqldb.TimeOf(ended), dollarsOf(cost)
+			r.CreatedAt, r.EndedAt, r.Cost = sqldb.TimeOf(created), sqldb.TimeOf(ended), dollarsOf(cost)
 			a.Ended = append(a.Ended, r)
 		}
 		return nil

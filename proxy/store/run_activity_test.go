@@ -56,7 +56,7 @@ func TestActivityHasTheRunsThatTheCallerSees(t *testing.T) {
 		}
 		run, err := b.Runs.Get(b.ctx, "", spent.Run.ID)
 		b.ok(err)
-		want := mapping.EndedRun{Agent: "echo", Status: mapping.RunError, StartedAt: run.StartedAt, EndedAt: run.EndedAt, Usage: mapping.Usage{Input: 3, Output: 4, Cost: 0.5}}
+		want := mapping.EndedRun{Agent: "echo", Status: mapping.RunError, CreatedAt: run.CreatedAt, EndedAt: run.EndedAt, Usage: mapping.Usage{Input: 3, Output: 4, Cost: 0.5}}
 		if d := cmp.Diff(want, all.Ended[0]); d != "" || run.Totals != (mapping.RunTotals{Steps: 2, Usage: want.Usage}) {
 			t.Errorf("%s %+v", d, run.Totals)
 		}

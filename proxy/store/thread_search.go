@@ -155,8 +155,8 @@ func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where s
 	return rows, more, err
 }
 
-// threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are requested by id, because clients
-// list only the threads that they created.
+// threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless the query includes them or names ids,
+// because clients list only the threads that they created.
 func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
 	if ids := filledUp(q.IDs); len(ids) > 0 {
@@ -165,7 +165,7 @@ func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sq
 			args = append(args, id)
 		}
 	}
-	if len(q.IDs) == 0 {
+	if len(q.IDs) == 0 && !q.OfOneRun {
 		where += ` AND h.ttl_us >= 0`
 	}
 	if q.Status != "" {

@@ -49,8 +49,9 @@ function step(by) {
 function search() {
   const field = document.querySelector('input[type="search"]');
   if (field) field.select();
-  else location.href = `${home}inspect`;
+  else location.href = `${home}inspect#search`;
 }
+if (location.hash === "#search") search();
 
 addEventListener("keydown", (event) => {
   const { key, target } = event;

@@ -187,12 +187,13 @@ export function copying(within) {
 
 /** A length of time as the pages write it. */
 export function seconds(s) {
+  const ms = Math.round(s * 1000), tenths = Math.round(s * 10), whole = Math.round(s), minutes = Math.round(s / 60);
   if (s < 1e-9) return "0 ms";
-  if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;
-  if (s < 1) return `${Math.round(s * 1000)} ms`;
-  if (s < 60) return `${s.toFixed(2)} s`;
-  const whole = Math.round(s), hours = Math.floor(whole / 3600);
-  return `${hours ? `${hours}h` : ""}${Math.floor(whole / 60) % 60}m${whole % 60}s`;
+  if (s < 0.001) return "under 1 ms";
+  if (ms < 1000) return `${ms} ms`;
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** A cost as the pages write it; "" for none. */

@@ -12,7 +12,7 @@ const cell = (attributes, ...children) => element("td", { role: "cell", ...attri
 const name = (...children) => element("th", { scope: "row", role: "rowheader" }, ...children);
 
 function callRow(run, row, columns) {
-  const c = row.call, failed = Boolean(c.error) || c.status >= 400;
+  const c = row.call, failed = Boolean(c.error) || c.status >= 400 && !(c.status === 404 && c.method === "GET"); // as the page has it
   return line({ class: failed ? "call failed" : "call", "data-call": c.n },
     cell({}, seconds(row.since_seconds)),
     name(element("a", { href: `${run}/calls/${c.n}` }, `call ${c.n}`)),

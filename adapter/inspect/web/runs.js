@@ -15,7 +15,7 @@ function address(before) {
 
 function tokens(u) {
   const cost = dollars(u?.cost_usd);
-  return u ? `${u.input_tokens} in, ${u.output_tokens} out${cost ? `, ${cost}` : ""}` : "–";
+  return u ? `${u.input_tokens.toLocaleString("en-US")} in, ${u.output_tokens.toLocaleString("en-US")} out${cost ? `, ${cost}` : ""}` : "–";
 }
 
 /** The end of an id, as the page has it: its beginning is a time, which many runs share. */

@@ -1,6 +1,6 @@
-// The live parts of a thread's page: its status, conversation and history. Forms are not updated, so that nothing that a
-// user types is lost. If they are outdated, the page says so. The history stands still while it has the focus or a
-// selection.
+// The live parts of a thread's page: its status, conversation, history and runs. Forms are not updated, so that nothing
+// that a user types is lost. If they are outdated, the page says so. The history and the runs stand still while they have
+// the focus, and the history while it has a selection.
 import { copying, element, live, loadPage, showTimes } from "./live.js";
 
 const page = document.querySelector("[data-thread]");
@@ -9,10 +9,13 @@ const questions = (within) => new Set([...within.querySelectorAll('input[name="q
 
 function show(now) {
   const take = (selector) => page.querySelector(selector).replaceWith(document.adoptNode(now.querySelector(selector)));
-  const open = questions(now), shown = questions(page), history = page.querySelector("[data-history]");
+  const open = questions(now), shown = questions(page);
   take("[data-turns]");
   take("[data-status]");
-  if (!history.matches(":focus-within") && !history.querySelector(":checked")) take("[data-history]");
+  for (const part of ["[data-history]", "[data-runs]"]) {
+    const old = page.querySelector(part);
+    if (!old.matches(":focus-within") && !old.querySelector(":checked")) take(part);
+  }
   showTimes();
   const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
   news.replaceChildren(closed ? "A question here was answered. " : asked ? "The agent asks a question. " : "The thread has changed. ", element("a", { href: location.href }, "Reload the page"));

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 // Calls is a meter that records the newest calls to each agent and passes all calls on to the next meter. It is safe
@@ -22,7 +23,7 @@ const callsKept = 256
 type agentCalls struct {
 	mu     sync.Mutex
 	last   time.Time                // time of the newest answer
-	took   [callsKept]time.Duration // durations of answered calls
+	took   [callsKept]time.Duration // durations of calls that did not fail
 	failed [callsKept]bool
 	n      int // number of calls
 }
@@ -37,18 +38,30 @@ func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duratio
 		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
 	}
 	if calls, ok := at.(*agentCalls); ok {
-		calls.note(outcome == "ok", took)
+		calls.note(outcome == "ok", failed(operation, outcome), took)
 	}
 	c.next.UpstreamCall(agent, operation, outcome, took)
 }
 
-func (a *agentCalls) note(ok bool, took time.Duration) {
+// failed reports whether the agent failed to answer a call. A call that the bridge stopped is no failure of the agent.
+// Neither is a refused read: it shows that the agent does not speak a dialect, or lacks what was looked up.
+func failed(operation, outcome string) bool {
+	switch outcome {
+	case "ok", "stopped":
+		return false
+	case "refused":
+		return operation != upstream.OpRead
+	}
+	return true
+}
+
+func (a *agentCalls) note(ok, failed bool, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ok {
 		a.last = time.Now()
 	}
-	a.took[a.n%callsKept], a.failed[a.n%callsKept] = took, !ok
+	a.took[a.n%callsKept], a.failed[a.n%callsKept] = took, failed
 	a.n++
 }
 
@@ -64,7 +77,7 @@ type CallSummary struct {
 	Slow     time.Duration // 95th percentile
 }
 
-// Newest summarises the newest calls to an agent. Durations only include answered calls.
+// Newest summarises the newest calls to an agent. Durations only include calls that did not fail.
 func (c *Calls) Newest(agent string) (s CallSummary) {
 	at, _ := c.of.Load(agent)
 	a, ok := at.(*agentCalls)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
@@ -207,6 +208,25 @@ func TestOthersCallsAreNotTold(t *testing.T) {
 		text := ask1(t, pages["/"], mapping.Principal{Tenant: tenant}, "Accept", browser).Body.String()
 		if got := strings.Contains(text, "last answered <time"); got != want {
 			t.Errorf("tenant %q: %v", tenant, got)
+		}
+	}
+}
+
+type noMeter struct{}
+
+func (noMeter) UpstreamCall(string, string, string, time.Duration) {}
+
+// TestCallsCountFailuresOfTheAgent checks which calls count as failed.
+func TestCallsCountFailuresOfTheAgent(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[[2]string]int{
+		{upstream.OpRun, "ok"}: 0, {upstream.OpRun, "stopped"}: 0, {upstream.OpRead, "refused"}: 0,
+		{upstream.OpRun, "refused"}: 1, {upstream.OpRun, "error"}: 1, {upstream.OpRead, "error"}: 1, {upstream.OpRead, "unreachable"}: 1,
+	} {
+		c := NewCalls(noMeter{})
+		c.UpstreamCall("a", call[0], call[1], time.Second)
+		if s := c.Newest("a"); s.Calls != 1 || s.Failed != want {
+			t.Errorf("%v: %d of %d failed, want %d", call, s.Failed, s.Calls, want)
 		}
 	}
 }

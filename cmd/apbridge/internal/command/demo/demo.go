@@ -49,12 +49,12 @@ func (p *program) demo(ctx context.Context, listen string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	t := &transcript{out: p.Out}
-	legacy, err := startAgent(t.watch("legacy agent", legacyagent.Handler()))
+	legacy, err := startAgent(t.watch("legacy agent", paced(legacyagent.Handler())))
 	if err != nil {
 		return err
 	}
 	defer legacy.Close()
-	graph, err := startAgent(t.watch("graph agent", threadagent.Handler()))
+	graph, err := startAgent(t.watch("graph agent", paced(threadagent.Handler())))
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,7 @@ func (p *program) talk(ctx context.Context, a *bridge.App, t *transcript) error 
 	if err := c.both(ctx); err != nil {
 		return err
 	}
-	asks, err := c.example(ctx, "Write a poem, but ask me for the topic first")
-	if err != nil {
-		return err
-	}
-	fails, err := c.example(ctx, "Write a report, then fail")
+	asks, fails, err := c.examples(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // client is the demo's client of the bridge.
@@ -57,10 +59,25 @@ func (c *client) newThread(ctx context.Context) (runs string, err error) {
 	return "/threads/" + thread.ID + "/runs", err
 }
 
-// example runs the legacy agent on a new thread, prints nothing, and returns the id of the run.
-func (c *client) example(ctx context.Context, text string) (id string, err error) {
+// examples makes a run that waits for an answer and one that fails. It prints nothing.
+func (c *client) examples(ctx context.Context) (asks, fails string, err error) {
 	c.t.mute(true)
 	defer c.t.mute(false)
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		asks, err = c.example(ctx, "Write a poem, but ask me for the topic first")
+		return err
+	})
+	both.Go(func() (err error) {
+		fails, err = c.example(ctx, "Write a report, then fail")
+		return err
+	})
+	err = both.Wait()
+	return asks, fails, err
+}
+
+// example runs the legacy agent on a new thread and returns the id of the run.
+func (c *client) example(ctx context.Context, text string) (id string, err error) {
 	runs, err := c.newThread(ctx)
 	if err != nil {
 		return "", err

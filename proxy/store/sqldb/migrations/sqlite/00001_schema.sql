@@ -152,7 +152,7 @@ CREATE INDEX runs_orphan ON runs (id) WHERE status = 'running' AND parked = 0 AN
 CREATE INDEX runs_stop ON runs (holder) WHERE stop <> '';
 CREATE INDEX runs_stopped ON runs (id) WHERE stop <> '';
 -- Has all columns that the summary of the newest runs needs, so that it does not read the rows, which may be long.
-CREATE INDEX runs_ended ON runs (tenant, ended_us, agent, status, started_us, input_tokens, output_tokens, cost_micros, thread) WHERE ended_us > 0;
+CREATE INDEX runs_ended ON runs (tenant, ended_us, agent, status, created_us, input_tokens, output_tokens, cost_micros, thread) WHERE ended_us > 0;
 CREATE INDEX runs_untrimmed ON runs (ended_us) WHERE ended_us > 0 AND trimmed = 0;
 
 -- The runs' calls to their agents, if they are kept (inspector.capture). head is an adapter.AgentCall as JSON without
