@@ -206,7 +206,7 @@ func TestDemo(t *testing.T) {
 	for _, b := range now.Hour.Bars {
 		longest = max(longest, b.Median)
 	}
-	if h := now.Hour; err != nil || now.Waiting != 1 || h.Runs != 5 || h.Failed != 1 || h.Usage.Input == 0 || h.Usage.Cost == 0 || longest < 0.2 {
+	if h := now.Hour; err != nil || now.Waiting != 1 || h.Runs != 6 || h.Failed != 1 || h.Usage.Input == 0 || h.Usage.Cost == 0 || longest < 0.2 {
 		t.Errorf("the overview shows %+v, %v", now, err)
 	}
 	if status, body := post(t, url+"/runs/wait", `{"input":"hi"}`); status != 200 || !strings.Contains(body, `"status":"success"`) {
@@ -222,6 +222,8 @@ func TestDemo(t *testing.T) {
 		"client → bridge  POST /agents/graph/ap/v1/agent/tasks\n",
 		"bridge → graph agent  POST /threads/",
 		"(last: true)",
+		"client → bridge  POST /a2a/legacy/message:send\n",
+		"state: TASK_STATE_COMPLETED",
 	} {
 		if !strings.Contains(p.out.String(), want) {
 			t.Errorf("the demo does not show %s", want)

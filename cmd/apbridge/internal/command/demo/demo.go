@@ -1,4 +1,4 @@
-// Package demo implements the command that shows a conversation in each direction with an example agent of each kind.
+// Package demo implements the command that shows conversations in each protocol with an example agent of each kind.
 // Package main adds it. It never calls other agents and leaves nothing behind.
 package demo
 
@@ -29,9 +29,9 @@ func Command(process *console.Process) *cobra.Command {
 	listen := ""
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show the bridge with two example agents and a conversation in each direction",
+		Short: "Show the bridge with two example agents and a conversation in each protocol",
 		Long: `demo starts a task/step agent, a thread/run agent and the bridge in front of both, and
-prints a conversation in each direction, commands to try, and the addresses of a run
+prints a conversation in each protocol, commands to try, and the addresses of a run
 that waits for an answer and of one that failed. It then serves until Ctrl-C or SIGTERM.
 It needs nothing else and leaves nothing behind.`,
 		Args: cobra.NoArgs,
@@ -106,7 +106,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 // talk has the conversations and prints what to try next.
 func (p *program) talk(ctx context.Context, a *bridge.App, t *transcript) error {
 	c := &client{base: a.URL(), t: t}
-	if err := c.both(ctx); err != nil {
+	if err := c.conversations(ctx); err != nil {
 		return err
 	}
 	asks, fails, err := c.examples(ctx)
@@ -148,6 +148,10 @@ The bridge is running at %[1]s. Press Ctrl-C to stop it. Try in another terminal
   task=$(curl -s %[1]s/agents/graph/ap/v1/agent/tasks -H 'content-type: application/json' \
     -d '{"input":"hi"}' | sed 's/.*"task_id":"\([^"]*\)".*/\1/')
   curl -s -X POST %[1]s/agents/graph/ap/v1/agent/tasks/$task/steps
+
+  # an A2A client with the graph agent
+  curl -s %[1]s/a2a/graph/message:send -H 'content-type: application/json' \
+    -d '{"message":{"messageId":"'$(date +%%s)'","role":"ROLE_USER","parts":[{"text":"hi"}]}}'
 
   # the bridge's metrics
   curl -s %[1]s/metrics | grep ^apbridge_

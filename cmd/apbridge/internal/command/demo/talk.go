@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,15 @@ type client struct {
 	t    *transcript
 }
 
-// both runs one conversation in each direction.
-func (c *client) both(ctx context.Context) error {
+// conversations runs a conversation as a client of each protocol.
+func (c *client) conversations(ctx context.Context) error {
 	if err := c.forward(ctx); err != nil {
 		return err
 	}
-	return c.reverse(ctx)
+	if err := c.reverse(ctx); err != nil {
+		return err
+	}
+	return c.message(ctx)
 }
 
 // forward uses a task/step agent as a client of threads and runs.
@@ -136,6 +140,32 @@ func (c *client) reverse(ctx context.Context) error {
 }
 
 const maxDemoSteps = 10
+
+// message uses a task/step agent as a client of A2A, such as another agent.
+func (c *client) message(ctx context.Context) error {
+	c.t.title("3. An A2A client sends a message to the task/step agent",
+		"The client, such as another agent, sends a message and gets a task with artifacts.\nThe bridge keeps the task: the client can come back to it, even after a restart.")
+	const message = `{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"Write a limerick"}]}}`
+	var answer struct {
+		Task struct {
+			Status    struct{ State string }
+			Artifacts []struct {
+				Name  string
+				Parts []struct{ Text string }
+			}
+		}
+	}
+	if err := c.call(ctx, "POST", "/a2a/legacy/message:send", message, &answer); err != nil {
+		return err
+	}
+	for _, a := range answer.Task.Artifacts {
+		for _, part := range a.Parts {
+			c.t.say("    artifact %s: %s\n", a.Name, cmp.Or(part.Text, "(a file)"))
+		}
+	}
+	c.t.say("    state: %s\n", answer.Task.Status.State)
+	return nil
+}
 
 // call sends one request, prints it with its response, and decodes the response into v unless that is nil.
 func (c *client) call(ctx context.Context, method, path, body string, v any) error {
