@@ -332,7 +332,7 @@ func TestLongAnswersFitIntoFrames(t *testing.T) {
 	v := newView("t", "c", 100)
 	text := strings.Repeat("é☃", maxText/2)
 	var whole strings.Builder
-	list := v.wholeUpdates(nil, wire.Parts{wire.TextPart(text)})
+	list := v.wholeUpdates(nil, v.shownAs(""), wire.Parts{wire.TextPart(text)})
 	for i, u := range list {
 		a := u.ArtifactUpdate
 		piece := a.Artifact.Parts[0].Text

@@ -74,7 +74,7 @@ func (s *server) fullTask(c *call, t *mapping.Task, history *int) (wire.Task, er
 		task.History = []wire.Message{{MessageID: mapping.MessageID(t.ID, "input"), Role: wire.RoleUser, TaskID: t.ID, ContextID: v.contextID, Parts: wire.Parts{wire.TextPart(t.Input)}}}
 	}
 	task.History = newestOf(task.History, history)
-	task.Artifacts = append(task.Artifacts, s.files(c, t)...)
+	task.Artifacts = append(task.Artifacts, s.files(c, t, v.view)...)
 	return *task, nil
 }
 
@@ -121,12 +121,16 @@ func (s *server) readEnd(ctx context.Context, v *view, r *mapping.Run) error {
 	if !r.StartedAt.IsZero() {
 		v.answered(r, before)
 	}
-	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	var made []*state.Entry
+	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true, Native: true}, nil) {
 		if err != nil {
 			return err
 		}
-		v.message, v.whole = "", true // what was sent does not matter
-		v.add(r, e)
+		if e.Kind != mapping.KindEnd {
+			made = append(made, e)
+			continue
+		}
+		v.addEnd(r, made, e)
 	}
 	return nil
 }
@@ -172,17 +176,17 @@ const maxFiles = 2 << 20
 // listed is the number of files that a task shows.
 const listed = 1000
 
-// files returns the files that the agent made for a task.
-func (s *server) files(c *call, t *mapping.Task) (list []wire.Artifact) {
-	room := int64(maxFiles)
+// files returns the files that the agent made for a task, except those in the artifacts of an A2A agent. v is the view of
+// the task.
+func (s *server) files(c *call, t *mapping.Task, v *view) (list []wire.Artifact) {
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
-		if !a.AgentCreated || a.Brought || a.TaskID != t.ID && !changedBy(t, a) || len(list) == listed {
+		if !a.AgentCreated || a.Brought || a.TaskID != t.ID && !changedBy(t, a) || len(list) == listed || v.hasFile(a.ID) {
 			continue
 		}
-		f, ok := s.fileArtifact(c, t, a, room)
+		f, ok := s.fileArtifact(c, t, a, v.room)
 		if ok {
-			room -= int64(len(f.Parts[0].Raw))
+			v.room -= int64(len(f.Parts[0].Raw))
 			list = append(list, f)
 		}
 	}
@@ -242,6 +246,17 @@ func (s *server) fileOf(c *call, t *mapping.Task) func(id string) (wire.Artifact
 func (s *server) newView(c *call, t *mapping.Task) *view {
 	v := newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))
 	v.link = s.linkOf(c, t)
+	v.open = func(id, sum string, room int64) (wire.Part, bool) {
+		a, err := s.svc.GetArtifact(c.r.Context(), c.ref(t.ID), id)
+		if err != nil || a.Sum != sum {
+			return wire.Part{}, false
+		}
+		f, ok := s.fileArtifact(c, t, &a, room)
+		if !ok {
+			return wire.Part{}, false
+		}
+		return f.Parts[0], true
+	}
 	return v
 }
 
