@@ -212,3 +212,66 @@ func TestVersionsOfArtifacts(t *testing.T) {
 	s.client.call("SendMessage", message("m-2", "red", `,"taskId":"`+task+`"`)).Want(t, 200, `"artifactId":"draft"`, `"artifactId":"painted"`)
 	s.client.task(task).Want(t, 200, `"artifactId":"draft"`, `"artifactId":"painted"`)
 }
+
+// TestPartsReachA2AAgents checks that an A2A agent gets the data and the links of a message as parts of their own, whether an
+// A2A client or a thread/run client sent them.
+func TestPartsReachA2AAgents(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []*adaptertest.A2AAgent{{}, {HTTP: true}, {Version: "0.3"}, {Version: "0.3", HTTP: true}} {
+		t.Run(fmt.Sprintf("version %q, http %v", agent.Version, agent.HTTP), func(t *testing.T) {
+			t.Parallel()
+			version := wire.V1
+			if agent.Version != "" {
+				version = wire.V03
+			}
+			c := before(t, agent)
+			received := func() string {
+				t.Helper()
+				m := agent.Seen[len(agent.Seen)-1]
+				if agent.HTTP && agent.Version != "" {
+					version, m["content"] = wire.V03HTTP, m["parts"]
+				}
+				var got wire.Message
+				if err := leniently.Read(version, raw(t, m), &got); err != nil {
+					t.Fatal(err)
+				}
+				return shownParts(got.Parts)
+			}
+			data := wire.DataPart(json.RawMessage(`{"km":1.5}`))
+			link := wire.Part{Kind: wire.PartURL, URL: "https://example.com/map.png", Filename: "map.png", MediaType: "image/png"}
+			file := wire.Part{Kind: wire.PartRaw, Raw: []byte("hello"), Filename: "note.txt", MediaType: "text/plain"}
+			for want, parts := range map[string]wire.Parts{
+				"say\n[Attached file: note.txt]|{\"km\":1.5}|https://example.com/map.png map.png image/png|hello note.txt text/plain": {data, wire.TextPart("say"), link, file},
+				`{"km":1.5}`: {data},
+			} {
+				s := speaker{c, wire.V1, false}
+				m := &wire.Message{MessageID: uuid.NewString(), Role: wire.RoleUser, Parts: parts}
+				var sent wire.SendMessageResponse
+				s.call(wire.MethodSendMessage, &wire.SendMessageRequest{Message: m}, &sent)
+				if got := received(); got != want {
+					t.Errorf("the agent received %s, want %s", got, want)
+				}
+				if got := shownParts(sent.Task.History[0].Parts); got != shownParts(parts) {
+					t.Errorf("the history has %s", got)
+				}
+			}
+			thread := c.Post("/threads", `{}`).OK().Text("thread_id")
+			for _, words := range []string{"ask", "red"} { // a request and an answer
+				c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":[{"type":"text","text":"`+words+`"},
+					{"type":"image_url","image_url":{"url":"https://example.com/map.png"}}]}]}}`).OK()
+				if got, want := received(), words+"|https://example.com/map.png"; got != want {
+					t.Errorf("the agent received %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// shownParts are parts in a line.
+func shownParts(parts wire.Parts) string {
+	var list []string
+	for _, p := range parts {
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%s%s%s%s %s %s", p.Text, p.Data, p.URL, p.Raw, p.Filename, p.MediaType)))
+	}
+	return strings.Join(list, "|")
+}
