@@ -234,7 +234,12 @@ func (v *view) fault(runID string, f *mapping.Fault) *wire.Message {
 	return m
 }
 
+// setStatus sets the status. Its time is never before that of the previous one: the event that starts a run may be a little
+// older than the stored run.
 func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamResponse {
+	if s.Timestamp.Before(v.status.Timestamp) {
+		s.Timestamp = v.status.Timestamp
+	}
 	v.status = s
 	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
 }
