@@ -297,38 +297,51 @@ func (s *server) baseURL(c *call) string {
 // usualPage is the size of a page for which the client names none (S 3.1.4).
 const usualPage = 50
 
-func (s *server) listTasks(c *call) (any, error) {
+// listTasks serves the operation ListTasks.
+func (s *server) listTasks(c *call) error {
 	var q wire.ListTasksRequest
 	if err := c.params(&q, &q.Tenant); err != nil {
-		return nil, err
+		return err
 	}
+	page := &pageWriter{c: c}
+	list, err := s.writeTasks(c, &q, page)
+	if err == nil {
+		err = page.end(list)
+	}
+	if err != nil {
+		return s.breakOff(page, err)
+	}
+	return nil
+}
+
+// writeTasks writes the tasks of a page and returns its other members.
+func (s *server) writeTasks(c *call, q *wire.ListTasksRequest, page *pageWriter) (list wire.ListTasksResponse, err error) {
 	find := adapter.TaskQuery{Agent: c.agent.Graph, ThreadName: q.ContextID, Since: q.StatusTimestampAfter, Limit: usualPage}
 	if q.PageSize != nil {
 		find.Limit = *q.PageSize
 	}
+	list.PageSize = find.Limit
 	if q.Status != "" {
 		if find.Status = statusesOf(q.Status); find.Status == nil { // tasks here never have the state
-			return wire.ListTasksResponse{Tasks: []wire.Task{}, PageSize: find.Limit}, nil
+			return list, nil
 		}
 	}
-	var err error
 	if find.After, err = parsePage(q.PageToken); err != nil {
-		return nil, err
+		return list, err
 	}
-	size := find.Limit
 	find.Limit++ // one more, to know whether there is a next page
 	tasks, total, err := s.svc.SearchTasks(c.r.Context(), find)
 	if err != nil {
-		return nil, err
+		return list, err
 	}
-	out := wire.ListTasksResponse{Tasks: []wire.Task{}, PageSize: size, TotalSize: total}
+	list.TotalSize = total
 	var last mapping.Task
 	for t, err := range tasks {
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		if len(out.Tasks) == size {
-			out.NextPageToken = pageToken(&last)
+		if page.tasks == list.PageSize {
+			list.NextPageToken = pageToken(&last)
 			break
 		}
 		last = t
@@ -337,19 +350,21 @@ func (s *server) listTasks(c *call) (any, error) {
 				if mapping.Classify(err).Class == mapping.NotFound {
 					continue // deleted
 				}
-				return nil, err
+				return list, err
 			}
 		}
 		task, err := s.fullTask(c, &t, q.HistoryLength)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		if !q.IncludeArtifacts {
 			task.Artifacts = nil
 		}
-		out.Tasks = append(out.Tasks, task)
+		if err := page.add(&task); err != nil {
+			return list, err
+		}
 	}
-	return out, nil
+	return list, nil
 }
 
 // statusesOf returns the statuses with a state.
