@@ -255,6 +255,14 @@ func TestPartsReachA2AAgents(t *testing.T) {
 					t.Errorf("the history has %s", got)
 				}
 			}
+			s := speaker{c, wire.V1, false}
+			asked := s.client.call("SendMessage", message("asking", "ask", "")).Want(t, 200, "TASK_STATE_INPUT_REQUIRED").Text("result.task.id")
+			answer := &wire.Message{MessageID: uuid.NewString(), TaskID: asked, Role: wire.RoleUser, Parts: wire.Parts{wire.TextPart("red"), link, data}}
+			var done wire.SendMessageResponse
+			s.call(wire.MethodSendMessage, &wire.SendMessageRequest{Message: answer}, &done)
+			if got, want := received(), `red|https://example.com/map.png map.png image/png|{"km":1.5}`; got != want {
+				t.Errorf("the agent received the answer %s, want %s", got, want)
+			}
 			thread := c.Post("/threads", `{}`).OK().Text("thread_id")
 			for _, words := range []string{"ask", "red"} { // a request and an answer
 				c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":[{"type":"text","text":"`+words+`"},
