@@ -155,6 +155,9 @@ func runRef(r *mapping.Run) adapter.RunRef { return adapter.RunRef{ThreadID: r.T
 // readRun folds the events of a run up to now.
 func (s *server) readRun(ctx context.Context, v *view, r *mapping.Run) error {
 	v.begin(r)
+	open := v.open
+	v.open = nil // nobody sees the updates
+	defer func() { v.open = open }()
 	now, stop := context.WithCancel(ctx)
 	defer stop()
 	idle := false
