@@ -117,6 +117,16 @@ for (const agent of ["a2ajs", "a2ajsrest", "a2ajsold", "a2ajsoldrest", "a2ago", 
       assert.deepEqual([asked.code, (asked.out + asked.err).includes("Which colour?")], [1, true], asked.out + asked.err);
     });
 
+    test("data and links reach it as parts, and its artifacts reach A2A clients as they are", async () => {
+      const link = { url: "https://example.com/map.png", filename: "map.png", mediaType: "image/png" };
+      const parts = [{ text: "mirror this" }, { data: { km: 1.5 } }, link];
+      const { body } = await call("POST", `${apiUrl}/a2a/${agent}/message:send`, { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts } }, { "a2a-version": "1.0" });
+      const [{ artifactId, name, description, parts: got }, ...others] = body.task.artifacts;
+      if (agent === "a2ajsoldrest") link.filename = undefined; // the SDK drops names there
+      assert.deepEqual([artifactId, name, description, others], ["mirrored", "A mirror", "What was sent", []]);
+      assert.deepEqual(JSON.parse(JSON.stringify(got)), JSON.parse(JSON.stringify(parts)));
+    });
+
     test("an A2A client is served in front of it", async () => {
       const { body: card } = await call("GET", `${apiUrl}/a2a/${agent}/.well-known/agent-card.json`);
       assert.equal(card.supportedInterfaces[0].url, `${apiUrl}/a2a/${agent}`);

@@ -52,6 +52,9 @@ type TaskAssignment struct {
 	// Prompt is the text input of a new upstream task. It includes the parts of the conversation and of the long-term
 	// store that belong in the prompt.
 	Prompt string
+	// Extras are the linked files and the data of the request, or of the message that is the answer. The text does not
+	// have them. They are only set for an agent with Traits.TakesExtras.
+	Extras []rule.Extra
 	// FullPrompt is the prompt for an agent that has lost Link.Topic and the conversation with it. It is "" if
 	// Link.Topic is not set.
 	FullPrompt string

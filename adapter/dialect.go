@@ -297,6 +297,9 @@ type Traits struct {
 	Stepping mapping.Stepping
 	// MaxSteps is the default for the agent's configuration. 0 means no limit.
 	MaxSteps int
+	// TakesExtras means that the agent receives the linked files and the data of a request apart from its text, as
+	// TaskAssignment.Extras.
+	TakesExtras bool
 	// Kind is the name of such an agent in messages, with an article.
 	Kind string
 	// Capabilities are those of the agent. nil means unknown.

@@ -84,7 +84,7 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 
 // WriteHook returns the request for a hook, in the dialect of the hook's flavour.
 func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
-	if d, _ := l.findFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
+	if d, _ := l.FindFlavour(n.Hook.Flavour); d != nil && d.Hook != nil {
 		n.Hook.ID = strings.TrimPrefix(n.Hook.ID, l.HookPrefix(n.Hook.Flavour))
 		return d.Hook(n)
 	}
@@ -94,7 +94,7 @@ func (l Dialects) WriteHook(n HookNotice) (HookPost, error) {
 // HookPrefix returns the beginning of the ids under which hooks of the flavour's dialect are stored. It keeps dialects from
 // reading and replacing each other's hooks.
 func (l Dialects) HookPrefix(name mapping.Flavour) string {
-	if d, _ := l.findFlavour(name); d != nil {
+	if d, _ := l.FindFlavour(name); d != nil {
 		return d.Name + " "
 	}
 	return string(name) + " "
@@ -113,14 +113,14 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 
 // Strategy returns the strategy for runs of the flavour on a busy thread if neither request nor agent specify one.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
-	if _, f := l.findFlavour(name); f != nil {
+	if _, f := l.FindFlavour(name); f != nil {
 		return f.Strategy
 	}
 	return mapping.StrategyReject
 }
 
-// findFlavour returns a flavour and its dialect, or nil.
-func (l Dialects) findFlavour(name mapping.Flavour) (*Dialect, *Flavour) {
+// FindFlavour returns a flavour and its dialect, or nil.
+func (l Dialects) FindFlavour(name mapping.Flavour) (*Dialect, *Flavour) {
 	for i := range l {
 		for j := range l[i].Flavours {
 			if f := &l[i].Flavours[j]; f.Name == name {

@@ -27,7 +27,7 @@ func (l Dialects) LossTable() []mapping.LossRow {
 // approximately or not at all. If the agent's capabilities are not known yet, those of the dialect that is detected
 // first are used.
 func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
-	if d, f := l.findFlavour(name); f != nil {
+	if d, f := l.FindFlavour(name); f != nil {
 		return mapping.UnsupportedFields(d.Fields, f.Request, sent, l.capabilities(agent))
 	}
 	return nil
@@ -38,7 +38,7 @@ func (l Dialects) UnsupportedFields(name mapping.Flavour, sent []string, agent m
 func (l Dialects) UnsupportedCapabilities(name mapping.Flavour, meant []mapping.Capability, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
-	if d, f := l.findFlavour(name); f != nil {
+	if d, f := l.FindFlavour(name); f != nil {
 		fields, request = d.Fields, f.Request
 	}
 	return mapping.UnsupportedCapabilities(fields, request, meant, l.capabilities(agent))
@@ -74,7 +74,7 @@ func (d Dialect) fields() []mapping.RequestField {
 // agent is the name of the agent's dialect, or "" if it is not known. It returns "" if the table has no such loss, or
 // several with different reasons.
 func (l Dialects) LossReason(name mapping.Flavour, agent string, loss mapping.Loss) (reason string) {
-	from, f := l.findFlavour(name)
+	from, f := l.FindFlavour(name)
 	if f == nil {
 		return ""
 	}

@@ -11,6 +11,7 @@ const (
 	CapMessages       Capability = "messages"        // messages of the conversation, as a list
 	CapLinks          Capability = "links"           // files that messages reference by URL
 	CapParts          Capability = "parts"           // content of messages other than text and files
+	CapData           Capability = "data"            // JSON data in messages
 	CapSpeaker        Capability = "speaker"         // the names of people in messages
 	CapRemarks        Capability = "remarks"         // the metadata of messages
 	CapWords          Capability = "words"           // one message of the conversation, as a text

@@ -66,6 +66,10 @@ type Head struct {
 	// Waiting is set on a custom event of an agent that now waits for something outside of the conversation, such as an
 	// authorization.
 	Waiting bool `json:"waiting,omitempty"`
+	// Native is set on an update or a delta whose output has more than the neutral form of the event can hold. It is the
+	// output, without what the event has elsewhere, in the form of the agent's dialect. Only the face of the same dialect
+	// reads it.
+	Native json.RawMessage `json:"native,omitempty"`
 	// Step is set on an update that is a step of a task/step agent.
 	Step *StepInfo `json:"step,omitempty"`
 	// Interrupts holds the questions of an interrupt event, or of an update that asks.

@@ -19,6 +19,7 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeFlag(w, "streamed", h.Streamed)
 	writeFlag(w, "passing", h.Passing)
 	writeFlag(w, "waiting", h.Waiting)
+	writeRaw(w, "native", h.Native)
 	if h.Step != nil {
 		h.Step.writeTo(w.Key("step"))
 	}

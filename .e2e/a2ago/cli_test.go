@@ -55,11 +55,16 @@ func TestTheCommandLineWorks(t *testing.T) {
 			wants(command("list", "tasks", agent, "--context", task.ContextID), id, completed)
 			wants(command("send", agent, "--stream", "write it"), "artifact", completed)
 
-			begun := command("send", agent, "--immediate", "forever")
-			if err := json.Unmarshal([]byte(begun), &task); err != nil {
-				t.Fatalf("%v: %s", err, begun)
+			begin := func(words string) string {
+				t.Helper()
+				begun := command("send", agent, "--immediate", words)
+				if err := json.Unmarshal([]byte(begun), &task); err != nil {
+					t.Fatalf("%v: %s", err, begun)
+				}
+				return string(task.ID)
 			}
-			wants(command("cancel", agent, string(task.ID)), string(a2a.TaskStateCanceled))
+			wants(command("subscribe", agent, begin("slow 2000")), "artifact", "done", completed)
+			wants(command("cancel", agent, begin("forever")), string(a2a.TaskStateCanceled))
 		})
 	}
 }

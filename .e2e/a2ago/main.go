@@ -108,6 +108,14 @@ var actions = map[string]func(context.Context, *emitter, string){
 		e.event(a2a.NewArtifactEvent(e.x, part))
 		e.status(a2a.TaskStateCompleted)
 	},
+	// mirror returns the parts of the message as an artifact.
+	"mirror": func(_ context.Context, e *emitter, _ string) {
+		ev := a2a.NewArtifactEvent(e.x, e.x.Message.Parts...)
+		ev.Artifact.ID, ev.Artifact.Name, ev.Artifact.Description = "mirrored", "A mirror", "What was sent"
+		ev.LastChunk = true
+		e.event(ev)
+		e.status(a2a.TaskStateCompleted)
+	},
 	"wait": func(ctx context.Context, e *emitter, text string) {
 		waits.Store(text, e.x.TaskID)
 		e.status(a2a.TaskStateWorking, "waiting")

@@ -6,7 +6,7 @@
 // what the agent does, as in a2ago/main.go.
 import { setTimeout as pause } from "node:timers/promises";
 import express from "express";
-import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
+import { AgentCard, Message, Part, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 
@@ -40,6 +40,11 @@ class Executor {
     else if (word === "reject") status("REJECTED", "not my job");
     else if (word === "file") {
       artifact("note", { raw: Buffer.from(rest.join(" ")).toString("base64"), filename: "note.txt", mediaType: "text/plain" }, { lastChunk: true });
+      status("COMPLETED");
+    } else if (word === "mirror") { // the parts of the message as an artifact
+      const parts = userMessage.parts.map((p) => Part.toJSON(p));
+      bus.publish(AgentEvent.artifactUpdate(TaskArtifactUpdateEvent.fromJSON({ taskId, contextId, lastChunk: true,
+        artifact: { artifactId: "mirrored", name: "A mirror", description: "What was sent", parts } })));
       status("COMPLETED");
     } else if (word === "count") { // one piece for each number
       const last = Number(rest[0]);

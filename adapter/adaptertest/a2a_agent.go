@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +21,7 @@ import (
 //   - "hang" works until the task is canceled.
 //   - "message" returns a message without a task.
 //   - "file" creates a file.
+//   - "report" creates two artifacts with names, descriptions, metadata and parts of every kind, the first in two chunks.
 //   - "type" reports its progress twice and creates two artifacts in many chunks, the first of them without a last chunk.
 //   - "authorize" waits for an authorization until the task is canceled. "authorize once" continues without one.
 //   - Any other word creates the three artifacts one, two and three. The second is streamed in chunks.
@@ -369,6 +372,23 @@ func (a *A2AAgent) play(message map[string]any) (events []map[string]any, t *a2a
 			artifact("two", a.text(piece), i > 0, i == 3)
 		}
 		status("COMPLETED", nil)
+	case "report":
+		update := func(more, last bool, artifact map[string]any) {
+			events = append(events, map[string]any{"artifactUpdate": map[string]any{"taskId": t.id, "contextId": t.context, "append": more, "lastChunk": last, "artifact": artifact}})
+		}
+		first := map[string]any{
+			"artifactId": "plan", "name": "The plan", "description": "Where to go", "metadata": map[string]any{"pages": 2},
+			"parts": append([]any{a.data(map[string]any{"km": 1.5})}, a.text("Go ")...),
+		}
+		rest := append(a.text("north."), a.link("map.png", "https://example.com/map.png"), a.file("note.txt", "aGVsbG8="))
+		second := map[string]any{"artifactId": "photo", "name": "A photo", "description": "The view", "parts": []any{a.file("view.txt", "dmlldw==")}}
+		update(false, false, first)
+		update(true, true, map[string]any{"artifactId": "plan", "parts": rest})
+		update(false, true, second)
+		whole := maps.Clone(first)
+		whole["parts"] = append(slices.Clone(first["parts"].([]any)), rest...)
+		t.artifacts = append(t.artifacts, whole, second)
+		status("COMPLETED", nil)
 	case "file":
 		artifact("file", []any{a.file("note.txt", "aGVsbG8=")}, false, true)
 		status("COMPLETED", nil)
@@ -395,6 +415,21 @@ func (a *A2AAgent) file(name, base64 string) any {
 		return map[string]any{"kind": "file", "file": map[string]any{"name": name, "mimeType": "text/plain", "bytes": base64}}
 	}
 	return map[string]any{"raw": base64, "filename": name, "mediaType": "text/plain"}
+}
+
+func (a *A2AAgent) link(name, url string) any {
+	if a.old() {
+		return map[string]any{"kind": "file", "file": map[string]any{"name": name, "mimeType": "image/png", "uri": url}}
+	}
+	return map[string]any{"url": url, "filename": name, "mediaType": "image/png"}
+}
+
+func (a *A2AAgent) data(value any) any {
+	p := map[string]any{"data": value, "metadata": map[string]any{"unit": "km"}}
+	if a.old() {
+		p["kind"] = "data"
+	}
+	return p
 }
 
 func (a *A2AAgent) message(id, text string) map[string]any {
@@ -551,6 +586,12 @@ func protoShape(v any) any {
 		}
 		if raw, ok := object["raw"]; ok {
 			object = map[string]any{"file": map[string]any{"fileWithBytes": raw, "name": object["filename"], "mimeType": object["mediaType"]}}
+		}
+		if url, ok := object["url"]; ok {
+			object = map[string]any{"file": map[string]any{"fileWithUri": url, "name": object["filename"], "mimeType": object["mediaType"]}}
+		}
+		if data, ok := object["data"]; ok {
+			object["data"] = map[string]any{"data": data}
 		}
 		if object["state"] == "TASK_STATE_CANCELED" {
 			object["state"] = "TASK_STATE_CANCELLED"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -162,16 +161,6 @@ func isNotFound(err error) bool { return err != nil && mapping.Classify(err).Cla
 
 func notFound(message string) error {
 	return mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "%s", message)
-}
-
-// dialectOf returns the name of the dialect in whose flavour a client created a run, or "".
-func (s *server) dialectOf(run *mapping.Run) string {
-	for _, d := range s.Dialects {
-		if slices.ContainsFunc(d.Flavours, func(f adapter.Flavour) bool { return f.Name == run.Flavour }) {
-			return d.Name
-		}
-	}
-	return ""
 }
 
 // flavour returns the flavour of a new run: that of the run it continues or, without one, the first in the table of

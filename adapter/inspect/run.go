@@ -143,7 +143,10 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 	run := &a.run // as of the page
 	rows.Rows = withCalls(rows.Rows, run, calls, rows.From, rows.To)
 	v.Columns, v.Tokens, v.After, v.MayAct, v.axisPage = a.clients(), q.tokens, q.after, mayAct(ctx), rows
-	own := s.dialectOf(run)
+	own := "" // the dialect in whose flavour a client created the run
+	if d, _ := s.Dialects.FindFlavour(run.Flavour); d != nil {
+		own = d.Name
+	}
 	v.Own = 1 + slices.IndexFunc(a.columns, func(c column) bool { return c.dialect == own })
 	if len(run.Options.Losses) > 0 {
 		dialect := s.About(ctx, []string{run.Agent})[run.Agent].Dialect

@@ -36,7 +36,7 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 		return nil, err
 	}
 	if !traits.Exposes.ReportsState() {
-		err = x.assignTask(ctx, t)
+		err = x.assignTask(ctx, traits, t)
 	} else {
 		err = x.assignGraph(ctx, t)
 	}
@@ -133,14 +133,14 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 }
 
 // assignTask fills in the input for an agent that does not report its state.
-func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) assignTask(ctx context.Context, traits adapter.Traits, t *adapter.Assignment) error {
 	// All runs of a task use the same token.
 	access, err := x.storeAccess(ctx, memory.OfTask)
 	if err != nil {
 		return err
 	}
 	if t.Resume || t.Link.Remote != "" || x.Run.Attempt > 1 {
-		if err := x.continueTask(ctx, t); err != nil || t.Resume {
+		if err := x.continueTask(ctx, traits, t); err != nil || t.Resume {
 			return err
 		}
 	}
@@ -152,6 +152,7 @@ func (x *execution) assignTask(ctx context.Context, t *adapter.Assignment) error
 	if err != nil {
 		return err
 	}
+	said.takeExtras(traits, t)
 	x.setPrompt(t, said, recalled, access)
 	return said.files.err
 }
@@ -189,21 +190,21 @@ func (x *execution) setPrompt(t *adapter.Assignment, said conversation, recalled
 }
 
 // continueTask sets the answer to the question of an upstream task and the number of steps that the task has completed.
-func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) continueTask(ctx context.Context, traits adapter.Traits, t *adapter.Assignment) error {
 	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
 		return err
 	}
 	t.Done, t.Task.Uploaded, t.Task.PendingToolCall = past.steps, past.given, past.call
 	if t.Resume {
-		t.Task.Answer, err = x.answer(ctx, t)
+		t.Task.Answer, err = x.answer(ctx, traits, t)
 	}
 	return err
 }
 
 // answer returns the answer with which the run was resumed. As for a new task, the text of a message names its files
 // and begins with the messages that were sent with it.
-func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
+func (x *execution) answer(ctx context.Context, traits adapter.Traits, t *adapter.Assignment) (rule.Answer, error) {
 	a, err := rule.ParseAnswer(&x.Run.Options)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
 		return a, err
@@ -212,6 +213,7 @@ func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
+	said.takeExtras(traits, t)
 	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.WithoutResultOf(said.fresh, t.Task.PendingToolCall), memory.Recalled{}))
 	return a, said.files.err
 }
@@ -341,6 +343,13 @@ func (x *execution) conversation(ctx context.Context, in *rule.Input) (conversat
 	c.earlier, c.request = in.PartConversation(merged)
 	c.fresh, _ = in.PartConversation(in.New(base))
 	return c, nil
+}
+
+// takeExtras moves the extras of the request to the assignment if the agent takes them.
+func (c *conversation) takeExtras(traits adapter.Traits, t *adapter.Assignment) {
+	if traits.TakesExtras && c.request != nil {
+		c.request, t.Task.Extras = rule.TakeExtras(c.request)
+	}
 }
 
 // withInput returns the messages of a state with those of an input merged by id.

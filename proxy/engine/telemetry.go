@@ -112,7 +112,7 @@ type usage struct {
 // add counts the parts of an event that are logged.
 func (u *usage) add(ev *mapping.Event) {
 	u.events++
-	u.bytes += int64(len(ev.Data))
+	u.bytes += int64(len(ev.Data) + len(ev.Head.Native))
 	if s := ev.Head.Step; s != nil {
 		u.bytes += int64(len(s.Output) + len(s.Additional))
 	}

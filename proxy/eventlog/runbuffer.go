@@ -175,7 +175,7 @@ func (b *RunBuffer) index(seq int64) int {
 
 // weight returns the approximate number of bytes that an entry keeps in memory once its state was read.
 func weight(e *state.Entry) int {
-	n := len(e.Data)
+	n := len(e.Data) + len(e.Head.Native)
 	if e.After != e.Before && e.After != nil {
 		n += e.After.Size()
 	}

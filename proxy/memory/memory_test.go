@@ -298,7 +298,7 @@ func TestTokenIsRemovedFromTheAgentsOutput(t *testing.T) {
 		return []mapping.Interrupt{{Value: slices.Clone(said), Schema: slices.Clone(said)}}
 	}
 	ev := rule.StepUpdate("r", "t", 1, mapping.StepInfo{Output: slices.Clone(said), Additional: slices.Clone(said)}, nil, mapping.ApprovalAuto)
-	ev.Data, ev.Head.Interrupts = slices.Clone(said), asked()
+	ev.Data, ev.Head.Native, ev.Head.Interrupts = slices.Clone(said), slices.Clone(said), asked()
 	ev.Head.Checkpoint = &mapping.Checkpoint{Metadata: slices.Clone(said), Tasks: slices.Clone(said)}
 	access.Token.HideIn(&ev)
 	end := mapping.Outcome{Interrupts: asked(), Fault: &mapping.Fault{Code: "c", Name: string(access.Token), Message: "at " + string(access.Token)}}

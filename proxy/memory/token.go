@@ -86,6 +86,7 @@ func (g *signer) read(ctx context.Context, token string) (of grant, ok bool, err
 // output after the run.
 func (t Token) HideIn(ev *mapping.Event) {
 	t.hide(&ev.Data)
+	t.hide(&ev.Head.Native)
 	t.hideInQuestions(ev.Head.Interrupts)
 	if s := ev.Head.Step; s != nil {
 		t.hide(&s.Output)

@@ -27,10 +27,25 @@ func (s *Service) runEntries(ctx context.Context, ref adapter.RunRef, after adap
 		return nil, err
 	}
 	if after.End {
-		return func(yield func(*state.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
+		return func(yield func(*state.Entry, error) bool) { s.yieldEnd(ctx, r, after.Native, yield) }, nil
 	}
 	seq, err := s.runPosition(ctx, r, after)
 	return s.log.Follow(ctx, r, seq, idle), err
+}
+
+// yieldEnd waits for the end of a run and yields it. With native, it first yields the updates with a Head.Native.
+func (s *Service) yieldEnd(ctx context.Context, r *mapping.Run, native bool, yield func(*state.Entry, error) bool) {
+	end, err := s.log.End(ctx, r)
+	if native && err == nil {
+		var list []mapping.Event
+		list, err = s.store.Events.ListNative(ctx, r.ThreadID, r.ID)
+		for _, ev := range list {
+			if !yield(&state.Entry{Event: ev}, nil) {
+				return
+			}
+		}
+	}
+	yield(end, err)
 }
 
 // loggedRun returns the run to read. If its buffer is in memory, no query is needed.

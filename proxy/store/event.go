@@ -69,6 +69,32 @@ func (s *Events) List(ctx context.Context, threadID, runID string, after int64, 
 	return events, err
 }
 
+// ListNative reads the updates of a run that have a Head.Native, in order, without their data.
+func (s *Events) ListNative(ctx context.Context, threadID, runID string) (events []mapping.Event, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		at, err := runSpan(t, tables.ScopeOf(ctx), threadID, runID)
+		if err != nil || at.Status == mapping.RunPending {
+			return err
+		}
+		return t.Each(`SELECT e.seq, e.at_us, e.head FROM events e WHERE e.thread = $1 AND e.run = $2 AND e.seq > $3 AND e.seq <= $4 AND e.kind = 'update' ORDER BY e.seq`,
+			sqldb.In{at.thread, at.key, at.from, at.to()}, func(scan func(...any) error) error {
+				e := mapping.Event{RunID: runID, Kind: mapping.KindUpdate}
+				var us int64
+				var head []byte
+				if err := scan(&e.Seq, &us, sqldb.Unsealed(&head, colEventHead, at.thread, &e.Seq)); err != nil {
+					return err
+				}
+				e.At = sqldb.TimeOf(us)
+				err := decode(head, &e.Head)
+				if e.Head.Native != nil {
+					events = append(events, e)
+				}
+				return err
+			})
+	})
+	return events, err
+}
+
 // runSpan returns the range of a run's events.
 func runSpan(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row := &runRow{}

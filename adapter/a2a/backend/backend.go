@@ -86,7 +86,7 @@ func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 
 // Traits returns the traits of an A2A agent: it remembers the conversation of a context but shows no state.
 func (b *backend) Traits() adapter.Traits {
-	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, Kind: "an A2A agent", Capabilities: Capabilities()}
+	return adapter.Traits{Exposes: mapping.ExposesHistory, Stepping: mapping.SteppingFree, TakesExtras: true, Kind: "an A2A agent", Capabilities: Capabilities()}
 }
 
 // Probe reads the agent's card, or finds that the agent answers without one.

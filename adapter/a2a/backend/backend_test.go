@@ -491,3 +491,32 @@ func TestFilesWithoutANameAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// An error response has the status and the agent's words if it is not an error of the protocol.
+func TestAFailedCallHasItsStatusAndWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		http bool
+		body string
+		want string
+	}{
+		{false, `{"error":"boom"}`, "answered 500: boom."},
+		{true, `{"error":"boom"}`, "answered 500: boom."},
+		{false, `{"jsonrpc":"2.0","id":"1","error":{"code":-32001,"message":"boom"}}`, "answered with error -32001: boom"},
+		{true, `{"error":{"code":500,"status":"INTERNAL","message":"boom","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}`, "answered with error -32001: boom"},
+	} {
+		agent := &adaptertest.A2AAgent{HTTP: c.http}
+		tr := adaptertest.Collect(t.Context(), dial(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				agent.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, c.body)
+		})), saying("say"), 0)
+		if tr.Err == nil || !strings.Contains(tr.Err.Error(), c.want) {
+			t.Errorf("http %v, %s: %v", c.http, c.body, tr.Err)
+		}
+	}
+}

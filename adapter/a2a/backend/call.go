@@ -88,7 +88,8 @@ func (b *backend) refusal(e *endpoint, err error) error {
 		return err
 	}
 	_, own := b.reader.Response(f.Body)
-	if e := protocolError(own); e != nil && e.Code != wire.CodeInvalidAgentResponse {
+	hasCode := rawjson.Get(rawjson.Get(f.Body, "error"), "code") != nil // otherwise the status says more, as with {"error": "text"}
+	if e := protocolError(own); e != nil && e.Code != wire.CodeInvalidAgentResponse && hasCode {
 		return e
 	}
 	return err

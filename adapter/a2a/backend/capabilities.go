@@ -8,7 +8,8 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapInput: mapping.Partial("The text of the last human message becomes the text of an A2A message, and its files become file parts. " +
 			"Other keys are kept only in the state."),
 		mapping.CapMessages: mapping.Full("The text of the last human message becomes the text of an A2A message. The agent remembers earlier ones."),
-		mapping.CapLinks:    mapping.Partial("A linked file is passed as its URL. The bridge does not download it."),
+		mapping.CapLinks:    mapping.Full("A link in the last human message becomes a url part. The bridge does not download the file."),
+		mapping.CapData:     mapping.Full("Becomes a data part."),
 		mapping.CapParts:    mapping.None("Content other than text and files, such as a model's reasoning, and files that artifacts.exclude names are kept only in the state."),
 		mapping.CapSpeaker:  mapping.None("Kept only in the state. A2A messages have no names of people."),
 		mapping.CapRemarks:  mapping.None("Kept only in the state."),

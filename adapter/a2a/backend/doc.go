@@ -10,6 +10,7 @@
 //
 // An artifact of the agent becomes one step when it is complete. Its step has an id made of the artifact's id and
 // content, by which logged steps are recognized after a restart. Until then its text is yielded as tokens (tokenStream).
+// The step also has the artifact itself, for A2A clients (wire.LoggedArtifact).
 //
 // In comments, "S n" is section n of the A2A specification 1.0.
 package backend

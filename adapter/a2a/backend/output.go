@@ -18,6 +18,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
 
@@ -66,7 +67,8 @@ type step struct {
 	source    string // the source of its text; see tokenStream
 	streamed  string // id of the message whose tokens have its text
 	parts     wire.Parts
-	between   string // between texts: see textOf
+	between   string         // between texts: see textOf
+	artifact  *wire.Artifact // that the step is; nil for a message
 	interrupt []mapping.Interrupt
 }
 
@@ -285,7 +287,8 @@ func (o *output) deliver() error {
 			continue
 		}
 		if key := a.key(); !o.isLogged(key) {
-			if err := o.push(&step{id: key, name: a.Name, source: artifactSource(a.ArtifactID), parts: a.Parts}); err != nil {
+			made := a.Artifact
+			if err := o.push(&step{id: key, name: a.Name, source: artifactSource(a.ArtifactID), parts: a.Parts, artifact: &made}); err != nil {
 				return err
 			}
 		}
@@ -298,7 +301,7 @@ func (o *output) streamText(a *artifact) error {
 	if a.gap || !o.tokens.wanted {
 		return nil
 	}
-	return o.tokens.write(growing{artifactSource(a.ArtifactID), a.text.String(), a.versions}, !a.complete && !o.settled(), false)
+	return o.tokens.write(growing{artifactSource(a.ArtifactID), a.text.String(), a.versions, &a.Artifact}, !a.complete && !o.settled(), false)
 }
 
 // push holds a step, and yields the one before it.
@@ -425,13 +428,18 @@ func (o *output) flush(last bool) error {
 			info.Output = info.Additional
 		}
 	}
-	files, ids, err := o.files(s, &info)
+	saved, err := o.save(s, &info)
 	if err != nil {
 		return err
 	}
 	o.here++
-	ev := rule.StepUpdate(o.r.assigned.Run.ID, o.r.assigned.TaskID, o.number(), info, files, mapping.ApprovalAuto)
-	ev.Head.Artifacts = ids
+	ev := rule.StepUpdate(o.r.assigned.Run.ID, o.r.assigned.TaskID, o.number(), info, o.changed(s, saved), mapping.ApprovalAuto)
+	for i := range s.parts {
+		if a, ok := saved[i]; ok {
+			ev.Head.Artifacts = append(ev.Head.Artifacts, a.ID)
+		}
+	}
+	ev.Head.Native = native(s, &ev, saved)
 	if s.interrupt != nil {
 		ev.Head.Interrupts = s.interrupt
 	}
@@ -467,36 +475,83 @@ func writeText(all *strings.Builder, p wire.Part, between string) {
 	all.WriteString(text)
 }
 
-// files saves the files of a step in the thread. A file that cannot be saved is named in the step.
-func (o *output) files(s *step, info *mapping.StepInfo) (json.RawMessage, []string, error) {
-	var changed rawjson.Writer
-	var ids []string
+// native returns the artifact that a step is, for the log, or nil if it is none.
+func native(s *step, ev *mapping.Event, saved map[int]mapping.Artifact) json.RawMessage {
+	if s.artifact == nil {
+		return nil
+	}
+	out := wire.LoggedArtifact{Artifact: *s.artifact, Files: map[int]string{}}
+	parts, texts := wire.Parts{}, 0
+	for i, p := range s.parts {
+		switch p.Kind {
+		case 0: // a part without content
+			continue
+		case wire.PartText:
+			texts++
+		case wire.PartRaw:
+			if a, ok := saved[i]; ok {
+				out.Files[len(parts)] = a.Sum
+				p.Kind, p.Raw, p.URL = wire.PartURL, nil, a.ID
+			} else {
+				p = wire.TextPart("[" + fileName(s, i, p) + "]")
+				texts++
+			}
+		}
+		parts = append(parts, p)
+	}
+	if list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages)); len(list) > 0 {
+		said := list[len(list)-1]
+		out.Message = state.IDOfMessage(said)
+		if i := slices.IndexFunc(parts, func(p wire.Part) bool { return p.Kind == wire.PartText }); texts == 1 && parts[i].Text == rule.MessageText(said) {
+			out.TextIn, parts[i].Text = true, ""
+		}
+	}
+	out.Artifact.Parts = parts
+	raw, err := wire.Append(nil, wire.V1, &out)
+	if err != nil { // without content
+		return nil
+	}
+	return raw
+}
+
+// save saves the files of a step in the thread and returns them by the number of their part. A file that cannot be saved
+// is named in the step.
+func (o *output) save(s *step, info *mapping.StepInfo) (map[int]mapping.Artifact, error) {
+	saved := map[int]mapping.Artifact{}
 	for i, p := range s.parts {
 		if p.Kind != wire.PartRaw {
 			continue
 		}
 		name := fileName(s, i, p)
-		saved, err := o.save(name, s.id, p)
+		a, err := o.saveFile(name, s.id, p)
 		switch c := mapping.Classify(err).Class; {
-		case err != nil && (c == mapping.Invalid || c == mapping.TooLarge):
+		case err == nil:
+			saved[i] = a
+		case c == mapping.Invalid || c == mapping.TooLarge:
 			info.Skipped = append(info.Skipped, mapping.SkippedFile{Path: o.r.to.Excerpt(name, 120), Remote: s.id, Reason: mapping.Classify(err).Message})
 			o.r.log.Warn("agent file skipped", zap.String("run", o.r.assigned.Run.ID), zap.String("file", o.r.to.Excerpt(name, 120)), zap.Error(err))
-			continue
-		case err != nil:
-			return nil, nil, err
+		default:
+			return nil, err
 		}
-		if ids = append(ids, saved.ID); len(ids) == 1 {
-			changed.Open('{')
-		}
-		changed.Name("/"+saved.Path).Raw(o.encode(saved, p.Raw), "null")
 	}
-	if len(ids) == 0 {
-		return nil, nil, nil
-	}
-	return changed.Close('}').Bytes, ids, nil
+	return saved, nil
 }
 
-func (o *output) save(name, remote string, p wire.Part) (mapping.Artifact, error) {
+// changed returns saved files of a step as the state holds them, or nil if there are none.
+func (o *output) changed(s *step, saved map[int]mapping.Artifact) json.RawMessage {
+	if len(saved) == 0 {
+		return nil
+	}
+	changed := new(rawjson.Writer).Open('{')
+	for i, p := range s.parts {
+		if a, ok := saved[i]; ok {
+			changed.Name("/"+a.Path).Raw(o.encode(a, p.Raw), "null")
+		}
+	}
+	return changed.Close('}').Bytes
+}
+
+func (o *output) saveFile(name, remote string, p wire.Part) (mapping.Artifact, error) {
 	at, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err

@@ -165,15 +165,16 @@ func (r *run) version() wire.Version {
 	return e.version
 }
 
-// message returns the message of the run: the prompt with the files of a new task, or the answer to a question.
+// message returns the message of the run: the prompt with the files of a new task, or the answer to a question. The links
+// and data of a client's message are parts of their own.
 func (r *run) message() (*wire.Message, error) {
 	m := &wire.Message{MessageID: r.messageID(), Role: wire.RoleUser, ContextID: r.context}
 	if r.assigned.Resume {
 		m.TaskID = r.task
-		m.Parts = wire.Parts{answerPart(r.assigned.Task.Answer)}
+		m.Parts = r.withExtras(answerPart(r.assigned.Task.Answer))
 		return m, nil
 	}
-	m.Parts = wire.Parts{wire.TextPart(r.assigned.Task.Prompt)}
+	m.Parts = r.withExtras(wire.TextPart(r.assigned.Task.Prompt))
 	files, err := r.assigned.Files.List(r.ctx)
 	if err != nil {
 		return nil, err
@@ -186,6 +187,22 @@ func (r *run) message() (*wire.Message, error) {
 		m.Parts = append(m.Parts, part)
 	}
 	return m, nil
+}
+
+// withExtras returns the first part of a message, unless it is an empty text, and the extras.
+func (r *run) withExtras(first wire.Part) (parts wire.Parts) {
+	extras := r.assigned.Task.Extras
+	if first.Kind != wire.PartText || first.Text != "" || len(extras) == 0 {
+		parts = append(parts, first)
+	}
+	for _, e := range extras {
+		if e.Data != nil {
+			parts = append(parts, wire.DataPart(e.Data))
+			continue
+		}
+		parts = append(parts, wire.Part{Kind: wire.PartURL, URL: e.Link.Link, Filename: e.Link.Name, MediaType: e.Link.MIMEType})
+	}
+	return parts
 }
 
 // answerPart returns an answer as text, or as data if it is an object or a list.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -37,6 +38,7 @@ type newestText struct {
 type growing struct {
 	source, text string
 	version      int
+	artifact     *wire.Artifact // that has the text; nil for a message
 }
 
 func newTokenStream(r *run) tokenStream {
@@ -117,8 +119,14 @@ func (s *tokenStream) extend(id string, g growing, passing bool) error {
 			return err
 		}
 	}
+	ev := rule.StepToken(s.r.assigned.Run, id, rest, passing)
+	if g.artifact != nil && m.text == "" {
+		head := *g.artifact
+		head.Parts = wire.Parts{wire.TextPart("")}
+		ev.Head.Native, _ = wire.Append(nil, wire.V1, &wire.LoggedArtifact{Artifact: head}) // cannot fail: it was read
+	}
 	m.text = g.text
-	return s.r.emit(rule.StepToken(s.r.assigned.Run, id, rest, passing))
+	return s.r.emit(ev)
 }
 
 // finish ends the message whose tokens are exactly the text and returns its id, or "" if there is none.

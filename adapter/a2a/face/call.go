@@ -162,6 +162,8 @@ func (s *server) dispatch(c *call) error {
 		return s.streamMessage(c)
 	case wire.MethodSubscribeToTask:
 		return s.subscribe(c)
+	case wire.MethodListTasks:
+		return s.listTasks(c)
 	}
 	answer, err := s.answer(c)
 	if err != nil {
@@ -175,8 +177,6 @@ func (s *server) answer(c *call) (any, error) {
 	switch c.method {
 	case wire.MethodGetTask:
 		return s.getTask(c)
-	case wire.MethodListTasks:
-		return s.listTasks(c)
 	case wire.MethodCancelTask:
 		return s.cancelTask(c)
 	case wire.MethodCreatePushConfig:

@@ -28,7 +28,7 @@ func RequestFields() []mapping.RequestField {
 	const message = RequestForTask
 	return slices.Concat(
 		mapping.Fields(message, mapping.CapWords, "parts.text"),
-		mapping.Fields(message, mapping.CapParts, "parts.data"),
+		mapping.Fields(message, mapping.CapData, "parts.data"),
 		mapping.Fields(message, mapping.CapLinks, "parts.url"),
 		mapping.Fields(message, mapping.CapConfigurable, "metadata"),
 		mapping.Fields(message, mapping.CapTranscript, "transcript"),

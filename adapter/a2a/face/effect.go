@@ -32,7 +32,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 		method = http.MethodGet
 	}
 	for _, e := range endpoints {
-		if e.method == method && (path == e.path || path == e.legacyPath()) {
+		if e.method == method && (path == e.path || path == wire.LegacyPath(e.path)) {
 			return effects[e.op], true
 		}
 	}

@@ -229,6 +229,20 @@ func TestTokensAndTheWhole(t *testing.T) {
 	}
 }
 
+// TestTimesOfStatuses checks that the time of a status is not before that of the one before it, although the event that
+// starts a run may be older than the run.
+func TestTimesOfStatuses(t *testing.T) {
+	t.Parallel()
+	s := tell(t, nil)
+	s.run.CreatedAt = time.Unix(1, 0) // all events are older
+	s.v.begin(&s.run)
+	for _, kind := range []mapping.Kind{mapping.KindStarted, mapping.KindUpdate} {
+		if s.add(kind, mapping.Head{}, "{}", nil); !s.v.status.Timestamp.Equal(s.run.CreatedAt) {
+			t.Errorf("a status after SUBMITTED has the time %s", s.v.status.Timestamp)
+		}
+	}
+}
+
 // TestTokensOfSeveralMessages checks that a message whose tokens are interrupted by those of another one is continued with
 // all of its text, since the artifact shows one message at a time.
 func TestTokensOfSeveralMessages(t *testing.T) {
@@ -332,7 +346,7 @@ func TestLongAnswersFitIntoFrames(t *testing.T) {
 	v := newView("t", "c", 100)
 	text := strings.Repeat("é☃", maxText/2)
 	var whole strings.Builder
-	list := v.wholeUpdates(nil, wire.Parts{wire.TextPart(text)})
+	list := v.wholeUpdates(nil, v.shownAs(""), wire.Parts{wire.TextPart(text)})
 	for i, u := range list {
 		a := u.ArtifactUpdate
 		piece := a.Artifact.Parts[0].Text

@@ -16,14 +16,12 @@ import (
 )
 
 // This file converts messages of clients to messages of a state and back. Text and data parts become text, since models
-// read nothing else; the message keeps the numbers of the data parts in additional_kwargs, from which history restores
-// them. Files keep their bytes or their link.
+// read nothing else; the message keeps the numbers of the data parts in additional_kwargs (rule.KeyData), from which
+// history and A2A agents get them. Files keep their bytes or their link.
 
 const (
 	typeHuman = "human"
 	typeAI    = "ai"
-	// dataMember is the member of additional_kwargs with the numbers of the data parts of a message.
-	dataMember = "a2a_data"
 )
 
 // The media types of parts that name none.
@@ -49,7 +47,7 @@ func stateMessage(m *wire.Message) json.RawMessage {
 	}
 	w.Close(']')
 	if len(data) > 0 {
-		w.Key("additional_kwargs").Open('{').Key(dataMember).Literal("[" + strings.Join(data, ",") + "]").Close('}')
+		w.Key("additional_kwargs").Open('{').Key(rule.KeyData).Literal("[" + strings.Join(data, ",") + "]").Close('}')
 	}
 	return w.Close('}').Bytes
 }
@@ -135,10 +133,7 @@ func partsOf(message json.RawMessage, limit int64, link linker) (parts wire.Part
 		}
 		return parts
 	}
-	data := rawjson.ElementsOf(rawjson.Get(rawjson.Get(message, "additional_kwargs"), dataMember))
-	isData := func(i int) bool {
-		return slices.ContainsFunc(data, func(n json.RawMessage) bool { return string(n) == strconv.Itoa(i) })
-	}
+	isData := rule.IsData(message)
 	files := rule.Attachments(message)
 	for i, block := range rawjson.ElementsOf(content) {
 		one := new(rawjson.Writer).Open('{').Key("content").Open('[').Raw(block, "null").Close(']').Close('}').Bytes

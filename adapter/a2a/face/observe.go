@@ -51,5 +51,6 @@ func (o *observer) Fork() adapter.Observer {
 	other.text.WriteString(o.view.text.String())
 	other.begun = maps.Clone(o.view.begun)
 	other.answers = slices.Clone(o.view.answers)
+	other.made, other.from = slices.Clone(o.view.made), maps.Clone(o.view.from)
 	return &observer{o.run, &other}
 }

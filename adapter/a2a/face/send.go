@@ -388,15 +388,20 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 			stop()
 		}
 	}
-	for e, err := range s.svc.RunEvents(reading, runRef(&m.run), adapter.Cursor{K: -1, Start: true, End: !mayWait}, idle) {
+	at := adapter.Cursor{K: -1, Start: true, End: !mayWait, Native: c.agent.Exposes != mapping.ExposesNothing}
+	var made []*state.Entry
+	for e, err := range s.svc.RunEvents(reading, runRef(&m.run), at, idle) {
 		if err != nil && waits && ctx.Err() == nil {
 			break
 		}
 		if err != nil {
 			return wire.Task{}, err
 		}
-		if mayWait && e.Kind != mapping.KindEnd {
+		if e != nil && e.Kind != mapping.KindEnd {
 			waits = e.Head.Waiting
+			if e.Kind == mapping.KindUpdate && e.Head.Native != nil {
+				made = append(made, e)
+			}
 			continue
 		}
 		if !m.fresh || m.run.Base != "" || e == nil || e.Head.Outcome == nil {
@@ -405,8 +410,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 		// The end of the first run of a thread has everything, except its files, without another query.
 		v.begin(&m.run)
 		v.base(nil)
-		v.message, v.whole = "", true
-		v.add(&m.run, e)
+		v.addEnd(&m.run, made, e)
 	}
 	if v.after == nil || v.status.State == wire.StateSubmitted {
 		return s.taskOf(c, m)
@@ -418,7 +422,7 @@ func (s *server) awaitTask(ctx context.Context, c *call, m *sent) (wire.Task, er
 		if err != nil {
 			return wire.Task{}, err
 		}
-		task.Artifacts = append(task.Artifacts, s.files(c, &known)...)
+		task.Artifacts = append(task.Artifacts, s.files(c, &known, v)...)
 		if states[known.Status] == task.Status.State && !known.StatusAt.IsZero() {
 			task.Status.Timestamp = known.StatusAt
 		}

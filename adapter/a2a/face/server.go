@@ -36,14 +36,6 @@ type endpoint struct {
 	op           wire.Method
 }
 
-// legacyPath returns the path in version 0.3.
-func (e endpoint) legacyPath() string {
-	if e.op == wire.MethodGetExtendedAgentCard {
-		return "/v1/card"
-	}
-	return "/v1" + e.path
-}
-
 // endpoints are the operations of HTTP+JSON (S 11.3). Paths with an action come before those that would also match them.
 var endpoints = []endpoint{
 	{http.MethodPost, "/message:send", wire.MethodSendMessage},
@@ -94,7 +86,7 @@ func (s *server) mount(r *mux.Router) {
 		if e.method == http.MethodGet && !e.op.Streams() {
 			methods = append(methods, http.MethodHead)
 		}
-		for _, path := range []string{e.path, e.legacyPath()} {
+		for _, path := range []string{e.path, wire.LegacyPath(e.path)} {
 			r.Path(agent + path).Methods(methods...).Handler(adapter.Operation{Handler: s.served(s.serveHTTP), Needs: []string{rights[e.op]}})
 		}
 	}

@@ -296,7 +296,7 @@ func (st *stream) snapshot(r *mapping.Run, history *int) error {
 		shown = true
 		task := st.view.task()
 		task.History = newestOf(task.History, history)
-		task.Artifacts = append(task.Artifacts, st.s.files(st.c, st.task)...)
+		task.Artifacts = append(task.Artifacts, st.s.files(st.c, st.task, st.view)...)
 		trim(task)
 		st.modes.task(task)
 		st.write(&wire.StreamResponse{Task: task}, strconv.FormatInt(st.view.seq, 10))

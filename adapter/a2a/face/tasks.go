@@ -74,7 +74,7 @@ func (s *server) fullTask(c *call, t *mapping.Task, history *int) (wire.Task, er
 		task.History = []wire.Message{{MessageID: mapping.MessageID(t.ID, "input"), Role: wire.RoleUser, TaskID: t.ID, ContextID: v.contextID, Parts: wire.Parts{wire.TextPart(t.Input)}}}
 	}
 	task.History = newestOf(task.History, history)
-	task.Artifacts = append(task.Artifacts, s.files(c, t)...)
+	task.Artifacts = append(task.Artifacts, s.files(c, t, v.view)...)
 	return *task, nil
 }
 
@@ -121,12 +121,16 @@ func (s *server) readEnd(ctx context.Context, v *view, r *mapping.Run) error {
 	if !r.StartedAt.IsZero() {
 		v.answered(r, before)
 	}
-	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	var made []*state.Entry
+	for e, err := range s.svc.RunEvents(ctx, runRef(r), adapter.Cursor{K: -1, Start: true, End: true, Native: true}, nil) {
 		if err != nil {
 			return err
 		}
-		v.message, v.whole = "", true // what was sent does not matter
-		v.add(r, e)
+		if e.Kind != mapping.KindEnd {
+			made = append(made, e)
+			continue
+		}
+		v.addEnd(r, made, e)
 	}
 	return nil
 }
@@ -151,6 +155,9 @@ func runRef(r *mapping.Run) adapter.RunRef { return adapter.RunRef{ThreadID: r.T
 // readRun folds the events of a run up to now.
 func (s *server) readRun(ctx context.Context, v *view, r *mapping.Run) error {
 	v.begin(r)
+	open := v.open
+	v.open = nil // nobody sees the updates
+	defer func() { v.open = open }()
 	now, stop := context.WithCancel(ctx)
 	defer stop()
 	idle := false
@@ -172,17 +179,17 @@ const maxFiles = 2 << 20
 // listed is the number of files that a task shows.
 const listed = 1000
 
-// files returns the files that the agent made for a task.
-func (s *server) files(c *call, t *mapping.Task) (list []wire.Artifact) {
-	room := int64(maxFiles)
+// files returns the files that the agent made for a task, except those in the artifacts of an A2A agent. v is the view of
+// the task.
+func (s *server) files(c *call, t *mapping.Task, v *view) (list []wire.Artifact) {
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
-		if !a.AgentCreated || a.Brought || a.TaskID != t.ID && !changedBy(t, a) || len(list) == listed {
+		if !a.AgentCreated || a.Brought || a.TaskID != t.ID && !changedBy(t, a) || len(list) == listed || v.hasFile(a.ID) {
 			continue
 		}
-		f, ok := s.fileArtifact(c, t, a, room)
+		f, ok := s.fileArtifact(c, t, a, v.room)
 		if ok {
-			room -= int64(len(f.Parts[0].Raw))
+			v.room -= int64(len(f.Parts[0].Raw))
 			list = append(list, f)
 		}
 	}
@@ -242,6 +249,17 @@ func (s *server) fileOf(c *call, t *mapping.Task) func(id string) (wire.Artifact
 func (s *server) newView(c *call, t *mapping.Task) *view {
 	v := newView(t.ID, contextOf(t), int64(s.cfg.MaxInline))
 	v.link = s.linkOf(c, t)
+	v.open = func(id, sum string, room int64) (wire.Part, bool) {
+		a, err := s.svc.GetArtifact(c.r.Context(), c.ref(t.ID), id)
+		if err != nil || a.Sum != sum {
+			return wire.Part{}, false
+		}
+		f, ok := s.fileArtifact(c, t, &a, room)
+		if !ok {
+			return wire.Part{}, false
+		}
+		return f.Parts[0], true
+	}
 	return v
 }
 
@@ -282,38 +300,51 @@ func (s *server) baseURL(c *call) string {
 // usualPage is the size of a page for which the client names none (S 3.1.4).
 const usualPage = 50
 
-func (s *server) listTasks(c *call) (any, error) {
+// listTasks serves the operation ListTasks.
+func (s *server) listTasks(c *call) error {
 	var q wire.ListTasksRequest
 	if err := c.params(&q, &q.Tenant); err != nil {
-		return nil, err
+		return err
 	}
+	page := &pageWriter{c: c}
+	list, err := s.writeTasks(c, &q, page)
+	if err == nil {
+		err = page.end(list)
+	}
+	if err != nil {
+		return s.breakOff(page, err)
+	}
+	return nil
+}
+
+// writeTasks writes the tasks of a page and returns its other members.
+func (s *server) writeTasks(c *call, q *wire.ListTasksRequest, page *pageWriter) (list wire.ListTasksResponse, err error) {
 	find := adapter.TaskQuery{Agent: c.agent.Graph, ThreadName: q.ContextID, Since: q.StatusTimestampAfter, Limit: usualPage}
 	if q.PageSize != nil {
 		find.Limit = *q.PageSize
 	}
+	list.PageSize = find.Limit
 	if q.Status != "" {
 		if find.Status = statusesOf(q.Status); find.Status == nil { // tasks here never have the state
-			return wire.ListTasksResponse{Tasks: []wire.Task{}, PageSize: find.Limit}, nil
+			return list, nil
 		}
 	}
-	var err error
 	if find.After, err = parsePage(q.PageToken); err != nil {
-		return nil, err
+		return list, err
 	}
-	size := find.Limit
 	find.Limit++ // one more, to know whether there is a next page
 	tasks, total, err := s.svc.SearchTasks(c.r.Context(), find)
 	if err != nil {
-		return nil, err
+		return list, err
 	}
-	out := wire.ListTasksResponse{Tasks: []wire.Task{}, PageSize: size, TotalSize: total}
+	list.TotalSize = total
 	var last mapping.Task
 	for t, err := range tasks {
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		if len(out.Tasks) == size {
-			out.NextPageToken = pageToken(&last)
+		if page.tasks == list.PageSize {
+			list.NextPageToken = pageToken(&last)
 			break
 		}
 		last = t
@@ -322,19 +353,21 @@ func (s *server) listTasks(c *call) (any, error) {
 				if mapping.Classify(err).Class == mapping.NotFound {
 					continue // deleted
 				}
-				return nil, err
+				return list, err
 			}
 		}
 		task, err := s.fullTask(c, &t, q.HistoryLength)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		if !q.IncludeArtifacts {
 			task.Artifacts = nil
 		}
-		out.Tasks = append(out.Tasks, task)
+		if err := page.add(&task); err != nil {
+			return list, err
+		}
 	}
-	return out, nil
+	return list, nil
 }
 
 // statusesOf returns the statuses with a state.

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ import (
 // view is a task of a client: a fold of the events of its runs. It returns the updates of each event, and the task at any
 // event. Not safe for concurrent use.
 //
-// The answer is one artifact, whose id and name never change. It grows with each token of a message. When the message is
+// The answer is one artifact, whose id and name never change. Artifacts of an A2A agent keep their own; its other messages
+// are answers like those of other agents. An artifact grows with each token of a message. When the message is
 // complete it is sent again as a whole with append false, because appending makes more parts, which some clients join
 // with line breaks (a2a-python, get_artifact_text). A later message replaces it. So every client that aggregates the
 // updates ends with the artifact that GetTask returns.
@@ -23,6 +25,8 @@ type view struct {
 	taskID, contextID string
 	limit             int64                                 // a2a.max_inline
 	file              func(id string) (wire.Artifact, bool) // nil: files are left out
+	open              opener                                // of the files in artifacts of an A2A agent
+	room              int64                                 // number of bytes that further files of a task or update may have
 	link              linker                                // of larger files in messages
 
 	status wire.TaskStatus
@@ -40,7 +44,14 @@ type view struct {
 	text    strings.Builder
 	whole   bool              // it was sent as a whole
 	begun   map[string]string // by id: texts of messages whose tokens were interrupted by those of others
+
+	made []wire.LoggedArtifact          // the artifacts of an A2A agent, with their texts, in the order of their first versions
+	from map[string]wire.LoggedArtifact // by id: messages that are artifacts of an A2A agent, in any version
 }
+
+// opener returns a file of an artifact with these contents as bytes, or as a link if it has more than room bytes. It
+// returns false if the file is gone or was changed.
+type opener func(id, sum string, room int64) (wire.Part, bool)
 
 // answer is a client's answer to a question, or the question itself. Agents with a state need not keep either in it.
 type answer struct {
@@ -56,7 +67,7 @@ var states = map[mapping.TaskStatus]wire.TaskState{
 }
 
 func newView(taskID, contextID string, limit int64) *view {
-	v := &view{taskID: taskID, contextID: contextID, limit: limit}
+	v := &view{taskID: taskID, contextID: contextID, limit: limit, from: map[string]wire.LoggedArtifact{}}
 	v.restart()
 	return v
 }
@@ -150,11 +161,13 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 	case mapping.KindCustom:
 		list = v.report(e)
 	default:
-		if e.After != e.Before {
+		if made := v.noteArtifact(&e.Event, e.After); made != nil {
+			list = v.madeUpdates(made)
+		} else if e.After != e.Before {
 			list = v.completed(list)
 		}
 	}
-	if v.file != nil {
+	if v.file != nil && e.Head.Native == nil {
 		for _, id := range e.Head.Artifacts {
 			list = append(list, v.fileUpdate(id))
 		}
@@ -168,6 +181,15 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 		list = append(list, v.setStatus(v.end(r.ID, e), nil))
 	}
 	return list
+}
+
+// addEnd adds the end of a run without the events before it. made are its updates with artifacts of an A2A agent.
+func (v *view) addEnd(r *mapping.Run, made []*state.Entry, end *state.Entry) {
+	for _, e := range made {
+		v.noteArtifact(&e.Event, end.After)
+	}
+	v.message, v.whole = "", true // what was sent does not matter
+	v.add(r, end)
 }
 
 // noteQuestions notes the questions of an event. A message that was sent piece by piece may turn out to be one. Then it is
@@ -212,7 +234,12 @@ func (v *view) fault(runID string, f *mapping.Fault) *wire.Message {
 	return m
 }
 
+// setStatus sets the status. Its time is never before that of the previous one: the event that starts a run may be a little
+// older than the stored run.
 func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamResponse {
+	if s.Timestamp.Before(v.status.Timestamp) {
+		s.Timestamp = v.status.Timestamp
+	}
 	v.status = s
 	return &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Status: s, Metadata: wire.Object(about)}}
 }
@@ -242,21 +269,27 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	if len(parts) == 0 {
 		return nil
 	}
+	v.noteArtifact(&e.Event, nil)
 	kind, id, text := rawjson.GetText(parts[0], "type"), rawjson.GetText(parts[0], "id"), rule.MessageText(parts[0])
 	if kind != typeAI && kind != "AIMessageChunk" || text == "" || id == v.message && v.whole {
 		return nil
 	}
 	more := id == v.message && v.text.Len() > 0
 	if !more {
-		if !v.whole {
-			v.begun[v.message] = v.text.String()
-		}
-		v.message, v.whole = id, false
-		v.text.Reset()
+		v.turnTo(id)
 		text = v.begun[id] + text
 	}
 	v.text.WriteString(text)
-	return []*wire.StreamResponse{v.artifact(wire.Parts{wire.TextPart(text)}, more, false)}
+	return []*wire.StreamResponse{v.artifact(v.shownAs(id), wire.Parts{wire.TextPart(text)}, more, false)}
+}
+
+// turnTo begins to show a message.
+func (v *view) turnTo(id string) {
+	if !v.whole {
+		v.begun[v.message] = v.text.String()
+	}
+	v.message, v.whole = id, false
+	v.text.Reset()
 }
 
 // completed adds the update for a message that is complete, if there is a new one.
@@ -266,13 +299,16 @@ func (v *view) completed(list []*wire.StreamResponse) []*wire.StreamResponse {
 		return list
 	}
 	id, text := state.IDOfMessage(m), rule.MessageText(m)
+	if _, made := v.from[id]; made {
+		return list
+	}
 	if id == v.message && v.whole && text == v.text.String() {
 		return list
 	}
-	v.message, v.whole = id, true
-	v.text.Reset()
+	v.turnTo(id)
+	v.whole = true
 	v.text.WriteString(text)
-	return v.wholeUpdates(list, v.partsOf(m))
+	return v.wholeUpdates(list, v.shownAs(id), v.partsOf(m))
 }
 
 // flush sends a message as a whole that ended without being part of a state.
@@ -281,14 +317,14 @@ func (v *view) flush(list []*wire.StreamResponse) []*wire.StreamResponse {
 		return list
 	}
 	v.whole = true
-	return v.wholeUpdates(list, wire.Parts{wire.TextPart(v.text.String())})
+	return v.wholeUpdates(list, v.shownAs(v.message), wire.Parts{wire.TextPart(v.text.String())})
 }
 
 // maxText is the longest text of one frame. Clients refuse frames of more than 4 MiB.
 const maxText = 1 << 20
 
-// wholeUpdates sends an answer, a long text in several updates.
-func (v *view) wholeUpdates(list []*wire.StreamResponse, parts wire.Parts) []*wire.StreamResponse {
+// wholeUpdates sends an artifact, a long text in several updates.
+func (v *view) wholeUpdates(list []*wire.StreamResponse, a wire.Artifact, parts wire.Parts) []*wire.StreamResponse {
 	var pieces []wire.Parts
 	for _, p := range parts {
 		for p.Kind == wire.PartText && len(p.Text) > maxText {
@@ -296,8 +332,9 @@ func (v *view) wholeUpdates(list []*wire.StreamResponse, parts wire.Parts) []*wi
 			for n > 0 && p.Text[n]&0xC0 == 0x80 { // within a character
 				n--
 			}
-			pieces = append(pieces, wire.Parts{wire.TextPart(p.Text[:n])})
-			p.Text = p.Text[n:]
+			piece := p
+			piece.Text, p.Text = p.Text[:n], p.Text[n:]
+			pieces = append(pieces, wire.Parts{piece})
 		}
 		pieces = append(pieces, wire.Parts{p})
 	}
@@ -305,17 +342,17 @@ func (v *view) wholeUpdates(list []*wire.StreamResponse, parts wire.Parts) []*wi
 		pieces = []wire.Parts{parts}
 	}
 	for i, piece := range pieces {
-		list = append(list, v.artifact(piece, i > 0, i == len(pieces)-1))
+		list = append(list, v.artifact(a, piece, i > 0, i == len(pieces)-1))
 	}
 	return list
 }
 
-// artifact returns an update of the answer.
-func (v *view) artifact(parts wire.Parts, more, last bool) *wire.StreamResponse {
-	a := wire.Artifact{ArtifactID: v.answerID(), Parts: parts}
-	if !more {
-		a.Name = answerName
+// artifact returns an update of an artifact.
+func (v *view) artifact(a wire.Artifact, parts wire.Parts, more, last bool) *wire.StreamResponse {
+	if more {
+		a = wire.Artifact{ArtifactID: a.ArtifactID}
 	}
+	a.Parts = parts
 	return &wire.StreamResponse{ArtifactUpdate: &wire.TaskArtifactUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Artifact: a, Append: more, LastChunk: last}}
 }
 
@@ -323,6 +360,89 @@ func (v *view) artifact(parts wire.Parts, more, last bool) *wire.StreamResponse 
 const answerName = "response"
 
 func (v *view) answerID() string { return mapping.MessageID(v.taskID, answerName) }
+
+// shownAs returns the artifact that shows a message, without its parts: that of an A2A agent, or the answer.
+func (v *view) shownAs(message string) wire.Artifact {
+	if made, ok := v.from[message]; ok {
+		return made.Artifact
+	}
+	return wire.Artifact{ArtifactID: v.answerID(), Name: answerName}
+}
+
+// noteArtifact notes the artifact of an A2A agent that an event has. at is the state with the message of a step. It returns
+// the artifact of a step, or nil.
+func (v *view) noteArtifact(ev *mapping.Event, at *state.Fold) *wire.LoggedArtifact {
+	var a wire.LoggedArtifact
+	if ev.Head.Native == nil || answerReader.Read(wire.V1, ev.Head.Native, &a) != nil {
+		return nil
+	}
+	if ev.Kind == mapping.KindDelta {
+		if parts := rawjson.ElementsOf(ev.Data); len(parts) > 0 {
+			v.from[rawjson.GetText(parts[0], "id")] = a
+		}
+		return nil
+	}
+	if a.Message != "" {
+		v.from[a.Message] = a
+	}
+	if a.TextIn && at != nil {
+		i := slices.IndexFunc(a.Artifact.Parts, func(p wire.Part) bool { return p.Kind == wire.PartText })
+		for _, m := range slices.Backward(at.Messages()) {
+			if i >= 0 && state.IDOfMessage(m) == a.Message {
+				a.Artifact.Parts[i].Text = rule.MessageText(m)
+				break
+			}
+		}
+	}
+	i := slices.IndexFunc(v.made, func(m wire.LoggedArtifact) bool { return m.Artifact.ArtifactID == a.Artifact.ArtifactID })
+	if i < 0 {
+		i, v.made = len(v.made), append(v.made, a)
+	}
+	v.made[i] = a
+	return &v.made[i]
+}
+
+// madeUpdates sends an artifact of an A2A agent as a whole.
+func (v *view) madeUpdates(a *wire.LoggedArtifact) []*wire.StreamResponse {
+	v.turnTo(a.Message)
+	v.whole, v.room = true, maxFiles
+	return v.wholeUpdates(nil, a.Artifact, v.madeParts(a))
+}
+
+// hasFile reports whether a file is part of an artifact of an A2A agent.
+func (v *view) hasFile(id string) bool {
+	return slices.ContainsFunc(v.made, func(m wire.LoggedArtifact) bool {
+		for i := range m.Files {
+			if i < len(m.Artifact.Parts) && m.Artifact.Parts[i].URL == id {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// madeParts returns the parts of an artifact of an A2A agent. A file that cannot be shown is named.
+func (v *view) madeParts(a *wire.LoggedArtifact) wire.Parts {
+	parts := slices.Clone(a.Artifact.Parts)
+	for i := range parts {
+		p := &parts[i]
+		sum, isFile := a.Files[i]
+		if !isFile {
+			continue
+		}
+		file, ok := wire.Part{}, false
+		if v.open != nil {
+			file, ok = v.open(p.URL, sum, v.room)
+		}
+		if !ok {
+			*p = wire.TextPart("[" + cmp.Or(p.Filename, a.Artifact.Name, a.Artifact.ArtifactID) + "]")
+			continue
+		}
+		v.room -= int64(len(file.Raw))
+		p.Kind, p.URL, p.Raw = file.Kind, file.URL, file.Raw
+	}
+	return parts
+}
 
 func (v *view) fileUpdate(id string) *wire.StreamResponse {
 	a, ok := v.file(id)
@@ -332,28 +452,44 @@ func (v *view) fileUpdate(id string) *wire.StreamResponse {
 	return &wire.StreamResponse{ArtifactUpdate: &wire.TaskArtifactUpdateEvent{TaskID: v.taskID, ContextID: v.contextID, Artifact: a, LastChunk: true}}
 }
 
-// task returns the task at the newest event, without its files.
+// task returns the task at the newest event, without files that are not part of an A2A agent's artifact.
 func (v *view) task() *wire.Task {
 	t := &wire.Task{ID: v.taskID, ContextID: v.contextID, Status: v.status}
+	v.room = maxFiles
+	shown := map[string]bool{}
+	show := func(a wire.Artifact, message string, parts wire.Parts) {
+		shown[message] = true
+		a.Parts = parts
+		i := slices.IndexFunc(t.Artifacts, func(other wire.Artifact) bool { return other.ArtifactID == a.ArtifactID })
+		switch {
+		case len(parts) == 0:
+		case i < 0:
+			t.Artifacts = append(t.Artifacts, a)
+		default:
+			t.Artifacts[i] = a
+		}
+	}
+	for i := range v.made {
+		show(v.made[i].Artifact, v.made[i].Message, v.madeParts(&v.made[i]))
+	}
 	m := v.newest()
-	shown := ""
+	id := state.IDOfMessage(m)
+	_, made := v.from[id]
 	switch {
 	case v.text.Len() > 0 && !v.whole:
-		t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.TextPart(v.text.String())}}}
+		show(v.shownAs(v.message), "", wire.Parts{wire.TextPart(v.text.String())})
+	case made:
 	case m != nil:
-		shown = state.IDOfMessage(m)
-		if parts := v.partsOf(m); len(parts) > 0 {
-			t.Artifacts = []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: parts}}
-		}
-	case t.Status.State == wire.StateCompleted:
-		t.Artifacts = v.output()
+		show(v.shownAs(id), id, v.partsOf(m))
+	case t.Status.State == wire.StateCompleted && len(v.made) == 0:
+		show(v.shownAs(""), "", v.output())
 	}
 	t.History = v.history(shown)
 	return t
 }
 
 // output returns the state of an agent without messages as the answer.
-func (v *view) output() []wire.Artifact {
+func (v *view) output() wire.Parts {
 	if v.after == nil || v.after.Get(state.KeyMessages) != nil {
 		return nil
 	}
@@ -361,12 +497,12 @@ func (v *view) output() []wire.Artifact {
 	if err != nil || string(values) == "{}" {
 		return nil
 	}
-	return []wire.Artifact{{ArtifactID: v.answerID(), Name: answerName, Parts: wire.Parts{wire.DataPart(values)}}}
+	return wire.Parts{wire.DataPart(values)}
 }
 
-// history returns the messages of the task in order, except the one that is shown as the answer and an open question, which
+// history returns the messages of the task in order, except those that are shown as artifacts and an open question, which
 // is in the status: clients would show them twice.
-func (v *view) history(shown string) (list []wire.Message) {
+func (v *view) history(shown map[string]bool) (list []wire.Message) {
 	var messages []json.RawMessage
 	if v.after != nil {
 		messages = v.after.Messages()
@@ -386,7 +522,7 @@ func (v *view) history(shown string) (list []wire.Message) {
 			answers = answers[1:]
 		}
 		id := state.IDOfMessage(m)
-		if v.before.has(i, id) || id == shown && shown != "" || open && !v.runBefore.has(i, id) && says(m) && asks(rule.MessageText(m), v.asked) {
+		if v.before.has(i, id) || id != "" && shown[id] || open && !v.runBefore.has(i, id) && says(m) && asks(rule.MessageText(m), v.asked) {
 			continue
 		}
 		switch kind := rawjson.GetText(m, "type"); {

@@ -13,6 +13,20 @@ import (
 // legacyPrefix begins the HTTP+JSON paths of 0.3.
 const legacyPrefix = "/v1"
 
+// The paths of the extended card, in 1.0 and without the prefix in 0.3.
+const (
+	cardPath       = "/extendedAgentCard"
+	legacyCardPath = "/card"
+)
+
+// LegacyPath returns the HTTP+JSON path of 0.3 for a path or template of 1.0.
+func LegacyPath(path string) string {
+	if path == cardPath {
+		path = legacyCardPath
+	}
+	return legacyPrefix + path
+}
+
 // Target is the meaning of the method and path of an HTTP+JSON request.
 type Target struct {
 	Method   Method
@@ -53,9 +67,9 @@ func Match(method, path string) (t Target, allow string, found bool) {
 
 // match sets the ids of a path and returns its methods; nil if there is no such path.
 func (t *Target) match(segments []string) map[string]Method {
-	card := "extendedAgentCard"
+	card := cardPath
 	if t.Version != V1 {
-		card = "card"
+		card = legacyCardPath
 	}
 	switch n := len(segments); {
 	case n == 1:
@@ -66,7 +80,7 @@ func (t *Target) match(segments []string) map[string]Method {
 			return map[string]Method{http.MethodPost: MethodSendStreamingMessage}
 		case "tasks":
 			return map[string]Method{http.MethodGet: MethodListTasks}
-		case card:
+		case card[1:]:
 			return map[string]Method{http.MethodGet: MethodGetExtendedAgentCard}
 		}
 		return nil
@@ -111,11 +125,6 @@ func unescape(segment string, into *string) bool {
 func Path(v Version, m Method, taskID, configID string) (method, path string) {
 	task := "/tasks/" + escape(taskID)
 	configs := task + "/pushNotificationConfigs"
-	card := "/extendedAgentCard"
-	prefix := ""
-	if v != V1 {
-		prefix, card = legacyPrefix, "/card"
-	}
 	method = http.MethodGet
 	switch m {
 	case MethodSendMessage:
@@ -141,9 +150,12 @@ func Path(v Version, m Method, taskID, configID string) (method, path string) {
 	case MethodDeletePushConfig:
 		method, path = http.MethodDelete, configs+"/"+escape(configID)
 	case MethodGetExtendedAgentCard:
-		path = card
+		path = cardPath
 	}
-	return method, prefix + path
+	if v != V1 {
+		path = LegacyPath(path)
+	}
+	return method, path
 }
 
 // escape encodes an id as one segment of a path. Colons would begin an action, and "." and ".." would be resolved.

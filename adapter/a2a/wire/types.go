@@ -102,6 +102,23 @@ type TaskArtifactUpdateEvent struct {
 	Metadata  Object   `json:"metadata,omitzero"`
 }
 
+// LoggedArtifact is an artifact of an A2A agent in the log of the bridge (mapping.Head.Native). The backend writes it with
+// each step that is an artifact, and the face shows it to A2A clients. Clients of other dialects see the step: its message
+// with the text, its additional output with the data, and its files.
+//
+// On the first token of a growing artifact, it has only the artifact's properties, and one part without text.
+type LoggedArtifact struct {
+	Artifact Artifact `json:"artifact"`
+	// Message is the id of the message that the artifact has become in the state, or "" if it has none.
+	Message string `json:"message,omitzero"`
+	// TextIn is set if the content of the message is the text of the artifact's only text part. Then that part has no text
+	// here.
+	TextIn bool `json:"textIn,omitzero"`
+	// Files are the checksums of the parts that are files of the thread, by the index of the part. Such a part is a link
+	// here, with the id of the file as its URL.
+	Files map[int]string `json:"files,omitempty"`
+}
+
 // StreamResponse is one event of a stream, or the body of a push notification: exactly one member is set (S 3.2.3).
 type StreamResponse struct {
 	Task           *Task                    `json:"task,omitzero"`

@@ -13,6 +13,7 @@ func Capabilities() mapping.Capabilities {
 			"files in them are uploaded."),
 		mapping.CapLinks:   mapping.Partial("A linked file is passed as its URL. The bridge does not download it."),
 		mapping.CapParts:   mapping.None("Content other than text and files, such as a model's reasoning, and files that artifacts.exclude matches are kept only in the state."),
+		mapping.CapData:    mapping.Partial("The JSON becomes part of the text."),
 		mapping.CapSpeaker: mapping.None("Kept only in the state. The transcript calls every person User."),
 		mapping.CapRemarks: mapping.None("Kept only in the state. A task consists of text and files."),
 		mapping.CapWords:   mapping.PassedOn(),

@@ -6,6 +6,7 @@ import "github.com/apbridge/apbridge/mapping"
 func Capabilities() mapping.Capabilities {
 	c := mapping.Capabilities{
 		mapping.CapMessages:       mapping.Full("Become the messages of the input."),
+		mapping.CapData:           mapping.Partial("Becomes a text block with the JSON."),
 		mapping.CapWords:          mapping.Full("Becomes a human message."),
 		mapping.CapTranscript:     mapping.Full("The agent keeps the conversation itself."),
 		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),

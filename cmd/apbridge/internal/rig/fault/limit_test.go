@@ -233,7 +233,16 @@ func babbling() *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}
 }
 
-// TestRunThatLogsTooMuch checks that a run of either kind of agent is stopped when it has logged too much, because
+// describing returns an A2A agent whose artifacts have little text and long descriptions.
+func describing() *adaptertest.A2AAgent {
+	return &adaptertest.A2AAgent{Change: func(ev map[string]any) {
+		if u, ok := ev["artifactUpdate"].(map[string]any); ok {
+			u["artifact"].(map[string]any)["description"] = strings.Repeat("x", 5000)
+		}
+	}}
+}
+
+// TestRunThatLogsTooMuch checks that a run of any kind of agent is stopped when it has logged too much, because
 // max_steps does not count tokens and custom frames. The agent is informed.
 func TestRunThatLogsTooMuch(t *testing.T) {
 	t.Parallel()
@@ -242,9 +251,10 @@ func TestRunThatLogsTooMuch(t *testing.T) {
 		limits func(*config.Limits)
 		says   string
 	}{
-		"events of a graph": {babbling(), func(l *config.Limits) { l.RunEvents = 100 }, "100 events of one run (limits.run_events)"},
-		"bytes of a graph":  {babbling(), func(l *config.Limits) { l.RunBytes = 4000 }, "4000 bytes of events of one run (limits.run_bytes)"},
-		"events of steps":   {adaptertest.NewStepAgent(adaptertest.Plain), func(l *config.Limits) { l.RunEvents = 3 }, "3 events of one run (limits.run_events)"},
+		"events of a graph":     {babbling(), func(l *config.Limits) { l.RunEvents = 100 }, "100 events of one run (limits.run_events)"},
+		"bytes of a graph":      {babbling(), func(l *config.Limits) { l.RunBytes = 4000 }, "4000 bytes of events of one run (limits.run_bytes)"},
+		"bytes of an A2A agent": {describing(), func(l *config.Limits) { l.RunBytes = 10000 }, "10000 bytes of events of one run (limits.run_bytes)"},
+		"events of steps":       {adaptertest.NewStepAgent(adaptertest.Plain), func(l *config.Limits) { l.RunEvents = 3 }, "3 events of one run (limits.run_events)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
