@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -299,7 +300,14 @@ func (st *stream) snapshot(r *mapping.Run, history *int) error {
 		task.Artifacts = append(task.Artifacts, st.s.files(st.c, st.task, st.view)...)
 		trim(task)
 		st.modes.task(task)
-		st.write(&wire.StreamResponse{Task: task}, strconv.FormatInt(st.view.seq, 10))
+		frames := st.view.framesOf(task)
+		for i, frame := range frames {
+			id := "" // a client that is cut off earlier gets all of them again
+			if i == len(frames)-1 {
+				id = strconv.FormatInt(st.view.seq, 10)
+			}
+			st.write(frame, id)
+		}
 	}
 	idle := func() {
 		show()
@@ -333,6 +341,32 @@ func trim(t *wire.Task) {
 			return
 		}
 	}
+}
+
+// framesOf returns a task as one frame, or if the text of its artifacts is too long for that, those artifacts in frames of
+// their own. The state that closes the stream comes last then.
+func (v *view) framesOf(t *wire.Task) []*wire.StreamResponse {
+	size := 0
+	n := slices.IndexFunc(t.Artifacts, func(a wire.Artifact) bool {
+		for _, p := range a.Parts {
+			size += len(p.Text) + len(p.Data)
+		}
+		return size > maxText
+	})
+	list := []*wire.StreamResponse{{Task: t}}
+	if n < 0 {
+		return list
+	}
+	later, status := t.Artifacts[n:], t.Status
+	t.Artifacts = t.Artifacts[:n]
+	for _, a := range later {
+		list = v.wholeUpdates(list, a, a.Parts)
+	}
+	if status.State.ClosesStream() {
+		t.Status = wire.TaskStatus{State: wire.StateWorking, Timestamp: status.Timestamp}
+		list = append(list, &wire.StreamResponse{StatusUpdate: &wire.TaskStatusUpdateEvent{TaskID: t.ID, ContextID: t.ContextID, Status: status}})
+	}
+	return list
 }
 
 // settle ends the stream, or returns err if the response has not begun.

@@ -3,6 +3,7 @@ package a2a
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,6 +100,30 @@ func TestSubscribersOfARunningTask(t *testing.T) {
 	got := added(t, added(t, nil, first), rest)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sum{})); diff != "" || slices.Contains(kinds(rest), "task") {
 		t.Errorf("the subscriber that came back (-GetTask +streams):\n%s", diff)
+	}
+}
+
+// TestLongTasksFitIntoFrames checks that no frame is longer than clients accept, also if a stream begins with a task whose
+// answer is longer, and that the last one closes the stream.
+func TestLongTasksFitIntoFrames(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("0123456789abcdef", 5<<16)
+	c := client{rig.InFront(t, &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: strconv.Quote(text), Last: true}}}), "agent"}
+	send := message("m", "hi", "")
+	for _, what := range []string{"new", "repeated"} {
+		frames := c.stream("SendStreamingMessage", send, 0)
+		for i, f := range frames {
+			if len(f.Data) > 4<<20 {
+				t.Errorf("%s: frame %d has %d bytes", what, i, len(f.Data))
+			}
+		}
+		got := added(t, nil, frames)
+		if diff := cmp.Diff(sumOf(t, c.task(c.at(frames[0], "task.id"))), got, cmp.AllowUnexported(sum{})); diff != "" || got.state != "TASK_STATE_COMPLETED" {
+			t.Errorf("%s: (-GetTask +stream): %.500s", what, diff)
+		}
+		if kind := kinds(frames[len(frames)-1:]); kind[0] != "statusUpdate" {
+			t.Errorf("%s: the last frame is a %s", what, kind)
+		}
 	}
 }
 
