@@ -7,6 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// StatusClientGone is the status in the access log if the client left before the response.
+const StatusClientGone = 499
+
 // Stopping returns the error for a request that the bridge ends itself because it is shutting down. Its client is still
 // connected and reads the response. It returns nil if the request continues, or if the client has disconnected.
 func Stopping(ctx context.Context) error {

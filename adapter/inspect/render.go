@@ -223,6 +223,13 @@ type errorView struct {
 // fail answers with an error. The text of an internal error is only logged.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
+	if e.Class == mapping.Internal && r.Context().Err() != nil {
+		if err = adapter.Stopping(r.Context()); err == nil {
+			w.WriteHeader(adapter.StatusClientGone)
+			return
+		}
+		e = mapping.Classify(err)
+	}
 	v := errorView{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
 	if e.Class == mapping.Internal {
 		s.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))

@@ -17,16 +17,13 @@ import (
 // codeTaskEnded is the code of the service for a task that has ended.
 const codeTaskEnded = "task_ended"
 
-// statusClientGone is the status in the access log if the client left before the response.
-const statusClientGone = 499
-
 // fail responds with err and logs causes that the client does not see.
 func (s *server) fail(c *call, err error) {
 	var known *mapping.Error
 	var own *wire.Error
 	if c.r.Context().Err() != nil && !errors.As(err, &known) && !errors.As(err, &own) {
 		if err = adapter.Stopping(c.r.Context()); err == nil {
-			c.w.WriteHeader(statusClientGone)
+			c.w.WriteHeader(adapter.StatusClientGone)
 			return
 		}
 	}

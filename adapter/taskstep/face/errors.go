@@ -14,15 +14,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// statusClientGone is the status in the access log if the client left before the response.
-const statusClientGone = 499
-
 // fail responds with err as JSON and logs causes that the client does not see.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *mapping.Error
 	if r.Context().Err() != nil && !errors.As(err, &known) {
 		if err = adapter.Stopping(r.Context()); err == nil {
-			w.WriteHeader(statusClientGone)
+			w.WriteHeader(adapter.StatusClientGone)
 			return
 		}
 	}

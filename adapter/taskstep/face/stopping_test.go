@@ -16,7 +16,7 @@ import (
 // that disconnected ones do not.
 func TestAbandonedStepIsAnswered(t *testing.T) {
 	t.Parallel()
-	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: statusClientGone} {
+	for cause, status := range map[error]int{errors.New("the bridge is shutting down"): http.StatusServiceUnavailable, nil: adapter.StatusClientGone} {
 		ctx, end := context.WithCancelCause(t.Context())
 		end(cause)
 		w := httptest.NewRecorder()
