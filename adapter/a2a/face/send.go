@@ -72,7 +72,16 @@ func (s *server) send(c *call, modes []string, resumes bool) (*sent, error) {
 			ID: m.run.TaskID, ThreadID: m.run.ThreadID, ThreadName: n.ThreadName, Agent: m.run.Agent, CreatedAt: m.run.CreatedAt,
 			Status: mapping.TaskSubmitted, StatusAt: m.run.CreatedAt,
 		}
-		m.fresh = m.run.ID == m.run.TaskID
+		m.fresh = m.run.ID == m.run.TaskID && !started.Repeated
+	}
+	if started.Repeated { // the task may have gone on
+		runs, err := s.runsOf(c.r.Context(), &m.task)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) > 0 {
+			m.run = runs[len(runs)-1]
+		}
 	}
 	return &m, nil
 }

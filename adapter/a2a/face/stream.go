@@ -89,8 +89,8 @@ func (s *server) subscribe(c *call) error {
 		}
 	}
 	err = st.followTask(runs, nil)
-	if err == nil && t.Status == mapping.TaskAsking && (!resumes || !st.wrote) {
-		err = st.awaitAnswer(&runs[len(runs)-1])
+	if err == nil && st.view.status.State == wire.StateInputRequired && (!resumes || !st.wrote) {
+		err = st.awaitAnswer(runs[len(runs)-1].ID)
 	}
 	return st.settle(err)
 }
@@ -196,9 +196,9 @@ func (st *stream) awaitRun() ([]mapping.Run, error) {
 	}
 }
 
-// awaitAnswer continues a subscription to a task that already waited for an answer: it follows the run that continues the
-// task, or sends the status if the task has ended without one (S 3.1.6). asked is the run that asked.
-func (st *stream) awaitAnswer(asked *mapping.Run) error {
+// awaitAnswer continues a subscription to a task that already waited for an answer: it follows the runs after the one that
+// asked until a state closes the stream, or sends the status if the task has ended without one (S 3.1.6).
+func (st *stream) awaitAnswer(asked string) error {
 	for {
 		st.out.Idle()
 		if err := pause.For(st.ctx, time.Second); err != nil {
@@ -212,9 +212,15 @@ func (st *stream) awaitAnswer(asked *mapping.Run) error {
 		if err != nil {
 			return err
 		}
-		if newest := &runs[len(runs)-1]; newest.ID != asked.ID {
-			st.closed = false
-			return st.follow(newest, true)
+		after := slices.IndexFunc(runs, func(r mapping.Run) bool { return r.ID == asked }) + 1
+		for st.closed = false; after < len(runs) && !st.closed; after++ {
+			if err := st.follow(&runs[after], true); err != nil {
+				return err
+			}
+			asked = runs[after].ID
+		}
+		if st.closed {
+			return nil
 		}
 		if t.Status.Ended() {
 			status := wire.TaskStatus{State: states[t.Status], Timestamp: t.StatusAt}
@@ -391,7 +397,7 @@ func (st *stream) settle(err error) error {
 		return err
 	case ctx.Err() != nil && adapter.Stopping(ctx) == nil, st.out.Failed():
 		return nil
-	case err != nil && mapping.Classify(err).Class == mapping.NotFound: // deleted; reconnecting would not help
+	case err != nil && toWire(err).Code == wire.CodeTaskNotFound: // deleted; reconnecting would not help
 		st.fail(err)
 		return nil
 	case err == nil && st.resumes:

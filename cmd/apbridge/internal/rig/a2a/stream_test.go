@@ -127,39 +127,77 @@ func TestLongTasksFitIntoFrames(t *testing.T) {
 	}
 }
 
+// waiting subscribes to a task that waits for an answer, and returns a function that reads the rest of the stream.
+func (c client) waiting(task string) func() ([]rig.Frame, error) {
+	c.T.Helper()
+	req, err := http.NewRequestWithContext(c.T.Context(), http.MethodPost, c.URL+"/a2a/"+c.agent+"/tasks/"+task+":subscribe", nil)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	req.Header.Set("A2A-Version", "1.0")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	c.T.Cleanup(func() { res.Body.Close() })
+	if first, err := rig.ReadFrames(res.Body, 1); err != nil || len(first) != 1 || first[0].At("task.status.state") != "TASK_STATE_INPUT_REQUIRED" {
+		c.T.Fatalf("the subscription began with %v, %v", first, err)
+	}
+	return func() ([]rig.Frame, error) { return rig.ReadFrames(res.Body, 0) }
+}
+
 // TestASubscriptionWaitsForTheAnswer checks that a subscription to a task that waits for an answer stays open until the
-// task has gone on to its end (S 3.1.6), or was canceled by the next task in its context.
+// task has gone on to its end or its next question (S 3.1.6), was canceled by the next task in its context, or is gone.
 func TestASubscriptionWaitsForTheAnswer(t *testing.T) {
 	t.Parallel()
-	b := served(t, "")
-	for name, x := range map[string]struct{ member, state string }{
-		"answered":   {"taskId", "TASK_STATE_COMPLETED"},
-		"superseded": {"contextId", "TASK_STATE_CANCELED"},
+	asks := adaptertest.ScriptStep{Output: `"Which day?"`, Additional: `{"use_tool":{"name":"ask_user","args":{"question":"Which day?"}}}`}
+	script := []adaptertest.ScriptStep{asks, asks, {Output: `"Friday it is."`, Last: true}}
+	for name, x := range map[string]struct {
+		then func(c client, task, context string)
+		last string // member of the last frame and its value
+	}{
+		"asked again": {func(c client, task, _ string) {
+			c.call("SendMessage", message("2", "Friday", `,"taskId":"`+task+`"`)).Want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+			c.call("SendMessage", message("3", "Friday", `,"taskId":"`+task+`"`)).Want(t, 200, "TASK_STATE_COMPLETED")
+		}, "statusUpdate.status.state TASK_STATE_INPUT_REQUIRED"},
+		"superseded": {func(c client, _, context string) {
+			c.call("SendMessage", message("2", "Monday", `,"contextId":"`+context+`"`)).Is(200)
+		}, "statusUpdate.status.state TASK_STATE_CANCELED"},
+		"deleted": {func(c client, _, context string) {
+			c.Do("DELETE", "/threads/"+context, "").Is(204)
+		}, "error.details.0.reason TASK_NOT_FOUND"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := client{b, "asks"}
-			asked := c.call("SendMessage", message(name+"-1", "hi", "")).Want(t, 200, "TASK_STATE_INPUT_REQUIRED")
-			ids := map[string]string{"taskId": asked.Text("result.task.id"), "contextId": asked.Text("result.task.contextId")}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/a2a/asks/tasks/"+ids["taskId"]+":subscribe", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("A2A-Version", "1.0")
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if first, err := rig.ReadFrames(res.Body, 1); err != nil || len(first) != 1 || first[0].At("task.status.state") != "TASK_STATE_INPUT_REQUIRED" {
-				t.Fatalf("the subscription began with %v, %v", first, err)
-			}
-			c.call("SendMessage", message(name+"-2", "Friday", `,"`+x.member+`":"`+ids[x.member]+`"`)).Is(200)
-			rest, err := rig.ReadFrames(res.Body, 0)
-			if err != nil || len(rest) == 0 || rest[len(rest)-1].At("statusUpdate.status.state") != x.state {
-				t.Errorf("then it had %v, %v", rest, err)
+			c := client{rig.InFront(t, &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: script}), "agent"}
+			asked := c.call("SendMessage", message("1", "hi", "")).Want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+			rest := c.waiting(asked.Text("result.task.id"))
+			x.then(c, asked.Text("result.task.id"), asked.Text("result.task.contextId"))
+			frames, err := rest()
+			path, want, _ := strings.Cut(x.last, " ")
+			if err != nil || len(frames) == 0 || frames[len(frames)-1].At(path) != want {
+				t.Errorf("then it had %v, %v", frames, err)
 			}
 		})
+	}
+}
+
+// TestARepeatedMessageHasTheTaskAsItIs checks that a message that is sent again joins its task where it is now, also if the
+// task has gone on since the message.
+func TestARepeatedMessageHasTheTaskAsItIs(t *testing.T) {
+	t.Parallel()
+	c := client{served(t, ""), "asks"}
+	first := message("1", "hi", "")
+	task := c.call("SendMessage", first).Want(t, 200, "TASK_STATE_INPUT_REQUIRED").Text("result.task.id")
+	answered := c.stream("SendStreamingMessage", message("2", "Friday", `,"taskId":"`+task+`"`), 0)
+	c.call("SendMessage", first).Want(t, 200, "TASK_STATE_COMPLETED")
+	frames := c.stream("SendStreamingMessage", first, 0)
+	if got := added(t, nil, frames); got.state != "TASK_STATE_COMPLETED" {
+		t.Errorf("the repeated stream is %v", frames)
+	}
+	last := answered[len(answered)-2]
+	if frames = c.stream("SendStreamingMessage", first, 0, "Last-Event-ID", last.ID); len(frames) != 1 || c.at(frames[0], "statusUpdate.status.state") != "TASK_STATE_COMPLETED" {
+		t.Errorf("after frame %s of its answer: %v", last.ID, frames)
 	}
 }
 
