@@ -1,10 +1,12 @@
 package face
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // RequestForTask is the kind of request that creates a task.
@@ -33,7 +35,7 @@ func RequestFields() []mapping.RequestField {
 		mapping.Fields(message, mapping.CapConfigurable, "metadata"),
 		mapping.Fields(message, mapping.CapTranscript, "transcript"),
 		mapping.Fields(message, mapping.CapItems, "memory.items"),
-		mapping.FixedFields(message, mapping.None("It is kept with the request and not passed on."), "referenceTaskIds", "parts.metadata"),
+		mapping.FixedFields(message, mapping.None("It is kept with the request and not passed on."), "referenceTaskIds", "parts.metadata", "message.metadata", "message.extensions"),
 		mapping.FixedFields(message, mapping.Full("The agent gets it as a file, or as part of the message."), "parts.raw"),
 		mapping.BridgedFields(message, "messageId", "contextId", "taskId", "configuration.acceptedOutputModes", "configuration.historyLength",
 			"configuration.returnImmediately", "configuration.taskPushNotificationConfig"),
@@ -43,6 +45,9 @@ func RequestFields() []mapping.RequestField {
 		mapping.FixedFields("push notification", mapping.Partial("Statuses are posted, and the task at its end. Artifacts, TASK_STATE_AUTH_REQUIRED and reports of a working agent are not."), "url"),
 	)
 }
+
+// questionMembers are the members of a message's metadata that name a question.
+var questionMembers = []string{"interruptId", "interrupt_id"}
 
 // fieldsOf returns the names of the documented fields that a request has.
 func fieldsOf(q *wire.SendMessageRequest) []string {
@@ -63,6 +68,12 @@ func fieldsOf(q *wire.SendMessageRequest) []string {
 	}
 	if len(q.Message.ReferenceTaskIDs) > 0 {
 		add("referenceTaskIds")
+	}
+	if rest, _ := rawjson.Without(json.RawMessage(q.Message.Metadata), questionMembers...); len(rest) > 0 && string(rest) != "{}" {
+		add("message.metadata")
+	}
+	if len(q.Message.Extensions) > 0 {
+		add("message.extensions")
 	}
 	return list
 }

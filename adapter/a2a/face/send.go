@@ -246,7 +246,7 @@ func (s *server) addAnswer(c *call, m *sent, n *adapter.RunRequest) (err error) 
 			value = json.RawMessage("null")
 		}
 	}
-	for _, name := range []string{"interruptId", "interrupt_id"} {
+	for _, name := range questionMembers {
 		if id := rawjson.GetText(json.RawMessage(message.Metadata), name); id != "" {
 			if err := s.checkQuestion(c.r.Context(), &m.task, name, id); err != nil {
 				return err
