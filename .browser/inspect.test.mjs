@@ -73,6 +73,14 @@ for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "
   });
 }
 
+test("emoji and Persian texts are whole in a row that was added", () => shown("/inspect", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  const id = await say("👩\u200d👩\u200d👧 می\u200cخواهم \u202e");
+  const cell = rowOf(page, id).locator(".request bdi");
+  await cell.waitFor();
+  assert.equal(await cell.textContent(), "👩\u200d👩\u200d👧 می\u200cخواهم \\u{202e}");
+}));
+
 test("a run that is made is listed at once, and stays out while the page is paused", () => shown("/inspect", {}, async (page) => {
   await page.getByText("Live.").waitFor();
   const first = await say("live");

@@ -128,9 +128,9 @@ export function element(name, attributes = {}, ...children) {
   return e;
 }
 
-/** As the bridge's pages show a text from outside: nothing invisible is in it (page.Shown). */
+/** As the bridge's pages show a text from outside: without control characters and invisible ones (page.Shown). */
 export function shown(text) {
-  return String(text ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+  return String(text ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\u200c\u200d]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
 /** A time as the pages write it. */
