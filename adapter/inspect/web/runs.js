@@ -32,7 +32,7 @@ function row(r) {
     element("th", { role: "rowheader", scope: "row", class: "request", title: r.request ? shown(r.request) : undefined },
       element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("bdi", {}, shown(r.request || "Request without text")))),
     cell({ class: "agent" }, element("bdi", {}, shown(r.agent))),
-    cell({ class: "how" }, element("span", { class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status)),
+    cell({ class: "how" }, element("span", { class: `status ${r.answered ? "answered" : r.status}` }, r.answered ? "answered" : r.parked ? `${r.status}, parked` : r.status)),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
     cell({ class: "when" }, ago(r.created_at)),
     cell({ class: "number took" }, r.took),

@@ -153,7 +153,7 @@ func TestInspectorShowsWhyRunsWait(t *testing.T) {
 	if n := r.Get("/inspect/overview").OK().At("waiting"); n != 2.0 {
 		t.Errorf("the overview counts %v open questions", n)
 	}
-	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect?status=interrupted">Waiting for an answer</a>`)
+	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect#waiting">Waiting for an answer</a>`)
 	for query, want := range map[string]int{"agent=a": 2, "agent=b": 0, "key=nobody": 0, "status=interrupted": 2, "status=error": 0, "text=alert": 0} {
 		if got := r.Get("/inspect?" + query).OK().List("waiting"); len(got) != want {
 			t.Errorf("%s: %d questions, want %d", query, len(got), want)
