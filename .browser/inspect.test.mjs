@@ -127,6 +127,20 @@ for (const javaScriptEnabled of [true, false]) {
   }));
 }
 
+for (const javaScriptEnabled of [true, false]) {
+  test(`an agent's name of 64 letters leaves room for the rest at 1440 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect", { javaScriptEnabled, viewport: { width: 1440, height: 900 } }, async (page) => {
+    if (javaScriptEnabled) await page.locator(".virtual").waitFor();
+    const { agent: width, request, beyond, title } = await page.locator(".runs").evaluate((region) => {
+      const cell = region.querySelector("td.agent");
+      cell.querySelector("bdi").textContent = "W".repeat(64);
+      return { agent: cell.offsetWidth, request: region.querySelector("tbody .request").offsetWidth, beyond: region.scrollWidth - region.clientWidth, title: cell.title };
+    });
+    assert.ok(width < 200, `the agent has ${width} pixels`);
+    if (javaScriptEnabled) assert.ok(request > 200 && beyond <= 0, `the request has ${request} pixels, and ${beyond} are out of sight`); // without, times are longer
+    assert.notEqual(title, "");
+  }));
+}
+
 test("a list whose window becomes narrow scrolls to its end", () => shown("/inspect", {}, async (page) => {
   await page.getByText("Live.").waitFor();
   await fake(page, 100);

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-var compareHTML = newPage("compare", "runs", "turn.css", "run.css", "compare.css", "track.html", "words.html")
+var compareHTML = newPage("compare", "runs", "turn.css", "run.css", "compare.css", "track.html", "words.html", "compare.js")
 
 // compareView compares run b with run a.
 type compareView struct {

@@ -166,13 +166,13 @@ export function showTimes() {
 showTimes();
 setInterval(showTimes, 10_000);
 
-/** Buttons below an element copy their ids, or the address of the page if they have none. */
+/** Buttons below an element copy their ids, or the address of the page, with their queries if they have some. */
 export function copying(within) {
   within.classList.add("copies");
   within.addEventListener("click", async ({ target }) => {
     const button = target.closest("button.copy");
     if (!button) return;
-    const text = button.dataset.copy || location.origin + location.pathname;
+    const text = button.dataset.copy || location.origin + location.pathname + (button.dataset.link ?? "");
     const name = button.dataset.name ??= button.firstChild.data;
     let told = "Copied";
     try {

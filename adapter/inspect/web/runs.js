@@ -31,7 +31,7 @@ function row(r) {
   return element("tr", { role: "row", "data-run": r.run_id, class: fresh ? "fresh" : undefined },
     element("th", { role: "rowheader", scope: "row", class: "request", title: r.request ? shown(r.request) : undefined },
       element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("bdi", {}, shown(r.request || "Request without text")))),
-    cell({ class: "agent" }, element("bdi", {}, shown(r.agent))),
+    cell({ class: "agent", title: shown(r.agent) }, element("bdi", {}, shown(r.agent))),
     cell({ class: "how" }, element("span", { class: `status ${r.answered ? "answered" : r.status}` }, r.answered ? "answered" : r.parked ? `${r.status}, parked` : r.status)),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
     cell({ class: "when" }, ago(r.created_at)),
