@@ -24,8 +24,8 @@ const (
 	overviewOf = chartBars * chartDay
 )
 
-// overview is the start page. It summarizes the runs that the caller can see. The numbers come from the database, which all
-// processes share.
+// overview is the page that the tab of the inspector opens. It summarizes the runs that the caller can see. The numbers come
+// from the database, which all processes share.
 type overview struct {
 	At      time.Time     `json:"at"`
 	Since   *time.Time    `json:"since,omitempty"` // the oldest run that was counted, if there were too many
