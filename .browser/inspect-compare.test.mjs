@@ -140,6 +140,12 @@ for (const javaScriptEnabled of [true, false]) {
   }));
 }
 
+test("the link to a comparison is copied", () => shown(compared(first, second), { permissions: ["clipboard-read", "clipboard-write"] }, async (p) => {
+  await p.getByRole("button", { name: "Copy link" }).press("Enter");
+  await p.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await p.evaluate(() => navigator.clipboard.readText()), bridge + compared(first, second));
+}));
+
 /** Opens the list of other runs if it is closed, as it is after going back without scripts. */
 const unfoldOnly = async (p) => {
   const field = p.getByRole("textbox", { name: "Id of another run" });

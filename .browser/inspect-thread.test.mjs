@@ -151,6 +151,17 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
+test("the link to answer a question leads to its first field", async () => {
+  const thread = await say(asking, "ask me");
+  await shown(`/inspect?thread=${thread}`, {}, async (page) => {
+    await page.getByRole("link", { name: /^Answer/ }).click();
+    await page.waitForURL(/#question-0$/);
+    await until(() => page.evaluate(() => document.activeElement.matches("form[action$='/answer'] :is(input, select, textarea)")));
+    await page.getByRole("heading", { name: /asks$/ }).waitFor();
+    assert.ok(await page.locator("#question-0").evaluate((e) => e.getBoundingClientRect().top >= 0));
+  });
+});
+
 test("a run is made again with another input", () => shown(`/inspect/runs/${run}/again`, {}, async (page) => {
   assert.equal(await page.getByText("curl -s").first().isVisible(), false, "the code is folded");
   await page.getByLabel("Message").fill("A third garden");
@@ -206,6 +217,7 @@ test("turns that come while a thread is watched are those of its page", async ()
     assert.equal(answer.status, 200);
     await page.locator(".turn").getByText("Ann").waitFor();
     const live = await turns(page);
+    assert.equal(await page.locator("[data-news]").textContent(), "This page was updated.");
     assert.ok(["result of <code>c", "https://127.0.0.1/pond.png"].every((part) => live.join("").includes(part)), live.join("\n"));
     await page.reload();
     assert.deepEqual(live, await turns(page));

@@ -73,6 +73,14 @@ for (const [path, heading] of [["/inspect/overview", "Overview"], ["/inspect", "
   });
 }
 
+test("emoji and Persian texts are whole in a row that was added", () => shown("/inspect", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  const id = await say("👩\u200d👩\u200d👧 می\u200cخواهم \u202e");
+  const cell = rowOf(page, id).locator(".request bdi");
+  await cell.waitFor();
+  assert.equal(await cell.textContent(), "👩\u200d👩\u200d👧 می\u200cخواهم \\u{202e}");
+}));
+
 test("a run that is made is listed at once, and stays out while the page is paused", () => shown("/inspect", {}, async (page) => {
   await page.getByText("Live.").waitFor();
   const first = await say("live");
@@ -116,6 +124,20 @@ for (const javaScriptEnabled of [true, false]) {
       below: region.querySelector(".how").getBoundingClientRect().top >= region.querySelector(".request").getBoundingClientRect().bottom,
     }));
     assert.deepEqual({ wide, below }, { wide: false, below: true });
+  }));
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`an agent's name of 64 letters leaves room for the rest at 1440 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect", { javaScriptEnabled, viewport: { width: 1440, height: 900 } }, async (page) => {
+    if (javaScriptEnabled) await page.locator(".virtual").waitFor();
+    const { agent: width, request, beyond, title } = await page.locator(".runs").evaluate((region) => {
+      const cell = region.querySelector("td.agent");
+      cell.querySelector("bdi").textContent = "W".repeat(64);
+      return { agent: cell.offsetWidth, request: region.querySelector("tbody .request").offsetWidth, beyond: region.scrollWidth - region.clientWidth, title: cell.title };
+    });
+    assert.ok(width < 200, `the agent has ${width} pixels`);
+    if (javaScriptEnabled) assert.ok(request > 200 && beyond <= 0, `the request has ${request} pixels, and ${beyond} are out of sight`); // without, times are longer
+    assert.notEqual(title, "");
   }));
 }
 

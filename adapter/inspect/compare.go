@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-var compareHTML = newPage("compare", "runs", "turn.css", "run.css", "compare.css", "track.html", "words.html")
+var compareHTML = newPage("compare", "runs", "turn.css", "run.css", "compare.css", "track.html", "words.html", "compare.js")
 
 // compareView compares run b with run a.
 type compareView struct {
@@ -28,12 +28,13 @@ type compareView struct {
 	Summary string      `json:"summary"`
 	Later   string      `json:"-"` // how much later b was created
 	Facts   []fact      `json:"facts"`
+	Before  int         `json:"turns_before"` // equal turns that are left out before the first pair
 	Turns   []turnPair  `json:"turns"`
 	Counted string      `json:"turns_summary"`
 	Bars    []barPair   `json:"bars"`
 	Seconds float64     `json:"seconds"`            // length of the common time axis
 	Most    int64       `json:"-"`                  // the largest number of tokens of a bar
-	NoCalls string      `json:"no_calls,omitempty"` // why calls are not compared
+	NoCalls string      `json:"no_calls,omitempty"` // the letter of the only run without calls, or ""
 }
 
 // comparedRun is one side of a comparison.
@@ -47,10 +48,10 @@ type comparedRun struct {
 	CreatedAt time.Time         `json:"created_at"`
 	Request   string            `json:"request,omitempty"` // the beginning of the request in words
 	Timing    timing            `json:"timing"`
-	Steps     *int              `json:"steps,omitempty"` // of an ended run; nil means unknown
-	Usage     *usage            `json:"usage,omitempty"` // nil means unknown
-	Earlier   int               `json:"earlier,omitempty"`
-	Whole     bool              `json:"whole"` // all of its events, turns and bars are compared
+	Steps     *int              `json:"steps,omitempty"`       // of an ended run; nil means unknown
+	Usage     *usage            `json:"usage,omitempty"`       // nil means unknown
+	Rest      int               `json:"turns_after,omitempty"` // turns that are left out after the last pair
+	Whole     bool              `json:"whole"`                 // all of its bars are compared
 
 	run     *mapping.Run
 	view    runView
@@ -89,7 +90,7 @@ func (s *server) comparePage(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		run.Letter, runs[i] = name, run
+		runs[i] = run
 		mapping.AddAuditObject(r.Context(), "run", run.RunID)
 	}
 	return s.show(w, r, compareHTML, "Compare two runs", viewCompared(runs[0], runs[1]))
@@ -106,7 +107,7 @@ func (s *server) readCompared(ctx context.Context, id string) (c comparedRun, er
 	}
 	c = comparedRun{
 		RunID: v.RunID, ThreadID: v.ThreadID, Agent: v.Agent, Status: v.Status, Parked: v.Parked, CreatedAt: v.CreatedAt, Timing: v.Timing, Usage: v.Usage,
-		Earlier: v.Story.Earlier, Whole: v.Story.Whole && v.Story.Earlier == 0 && v.Story.More == 0, run: &a.run, view: v, outcome: outcomeOf(&v, &a.run),
+		Whole: v.Story.Whole && v.Story.More == 0, run: &a.run, view: v, outcome: outcomeOf(&v, &a.run),
 	}
 	if v.Request != nil {
 		c.Request = v.Title()
@@ -120,9 +121,26 @@ func (s *server) readCompared(ctx context.Context, id string) (c comparedRun, er
 // Active reports whether the run may still change.
 func (c comparedRun) Active() bool { return c.Status.Active() }
 
+const (
+	comparedTurns = 100 // of each run, from the first that is not the same in both
+	equalTurns    = 3   // before that one, if there are many
+)
+
 func viewCompared(a, b comparedRun) compareView {
+	a.Letter, b.Letter = "a", "b"
+	x, y := a.view.Story.all, b.view.Story.all
+	before := 0
+	if max(len(x), len(y)) > comparedTurns {
+		for before < min(len(x), len(y)) && sameTurn(x[before], y[before]) {
+			before++
+		}
+		before = max(0, before-equalTurns)
+		x, y = x[before:], y[before:]
+	}
+	a.Rest, b.Rest = max(0, len(x)-comparedTurns), max(0, len(y)-comparedTurns)
 	v := compareView{
 		A: a, B: b, SameRun: a.RunID == b.RunID, Inputs: matchInputs(a.run, b.run), Summary: summaryOf(&a, &b), Facts: factsOf(&a, &b),
+		Before: before, Turns: pairTurns(x[:len(x)-a.Rest], y[:len(y)-b.Rest]),
 		Seconds: max(a.Timing.Total, b.Timing.Total), Most: max(a.view.Story.MostTokens(), b.view.Story.MostTokens()),
 	}
 	if d := b.CreatedAt.Sub(a.CreatedAt); d >= time.Millisecond {
@@ -130,24 +148,34 @@ func viewCompared(a, b comparedRun) compareView {
 	} else if d <= -time.Millisecond {
 		v.Later = Span(-d) + " earlier"
 	}
-	x, y := a.view.Story, b.view.Story
-	v.Turns = pairTurns(x.Turns, y.Turns)
-	v.Counted = countTurns(v.Turns)
-	isCall := func(b bar) bool { return b.Kind == barCall }
-	isOther := func(b bar) bool { return b.Kind != barCall }
-	callsOfA, callsOfB := slices.DeleteFunc(slices.Clone(x.Bars), isOther), slices.DeleteFunc(slices.Clone(y.Bars), isOther)
-	switch {
-	case len(callsOfA)+len(callsOfB) == 0:
-	case len(callsOfA) == 0, len(callsOfB) == 0:
-		v.NoCalls = "Calls are not compared, because those of one run were not kept (inspector.capture)."
-	case !shareNames(callsOfA, callsOfB):
-		v.NoCalls = "Calls are not compared, because the runs have none in common."
+	v.Counted = countTurns(v.Turns, before)
+	bars, others := a.view.Story.Bars, b.view.Story.Bars
+	switch calls, also := slices.ContainsFunc(bars, isCall), slices.ContainsFunc(others, isCall); {
+	case also && !calls:
+		v.NoCalls = "a"
+	case calls && !also:
+		v.NoCalls = "b"
 	}
-	if v.NoCalls != "" {
-		x.Bars, y.Bars = slices.DeleteFunc(x.Bars, isCall), slices.DeleteFunc(y.Bars, isCall)
-	}
-	v.Bars = pairBars(x.Bars, y.Bars)
+	v.Bars = pairBars(limitBars(bars, others, b.Whole), limitBars(others, bars, a.Whole))
 	return v
+}
+
+func isCall(b bar) bool { return b.Kind == barCall }
+
+// limitBars returns the steps and calls of a run that can have a partner. If the other run is not whole, these are as many
+// as that run shows.
+func limitBars(list, other []bar, whole bool) []bar {
+	if whole {
+		return list
+	}
+	room := map[barKind]int{barWaiting: len(list), barRest: len(list)}
+	for _, b := range other {
+		room[b.Kind]++
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(b bar) bool {
+		room[b.Kind]--
+		return room[b.Kind] < 0
+	})
 }
 
 func matchInputs(a, b *mapping.Run) inputMatch {
@@ -183,7 +211,7 @@ func summaryOf(a, b *comparedRun) string {
 	}
 	switch same := sameTime(a.Timing.Total, b.Timing.Total); {
 	case same && steps == "":
-		return said + ". Both took the same time and number of steps."
+		return said + ". Both took about the same time and the same number of steps."
 	case same:
 		return said + ". b took " + steps + "."
 	}
@@ -227,14 +255,16 @@ func nounFor(n int, noun string) string {
 // milliseconds returns a time in seconds as the pages show it.
 func milliseconds(seconds float64) float64 { return math.Round(1000 * seconds) }
 
-// sameTime reports whether two times in seconds are shown as the same.
-func sameTime(a, b float64) bool { return milliseconds(a) == milliseconds(b) }
+// sameTime reports whether two times in seconds are about the same: repeating a run can have the same difference.
+func sameTime(a, b float64) bool { return math.Abs(a-b) < max(0.005, 0.02*max(a, b)) }
 
 // moreTime returns how much longer b is than a, in seconds, with a word for the direction.
 func moreTime(a, b float64, more, less string) string {
 	switch d := (milliseconds(b) - milliseconds(a)) / 1000; {
 	case d == 0:
 		return "the same"
+	case sameTime(a, b):
+		return "about the same"
 	case d > 0:
 		return spanOf(d) + " " + more
 	default:
@@ -364,18 +394,18 @@ func costText(u *usage) string {
 	return u.Dollars()
 }
 
-// countTurns returns one sentence about the pairs of turns.
-func countTurns(list []turnPair) string {
-	n := map[matchKind]int{}
+// countTurns returns one sentence about the pairs of turns, and the equal turns before them.
+func countTurns(list []turnPair, before int) string {
+	n, all := map[matchKind]int{inBoth: before}, before+len(list)
 	for _, p := range list {
 		n[p.Kind]++
 	}
 	switch n[inBoth] {
 	case 0:
-		if len(list) == 0 {
+		if all == 0 {
 			return "Neither run has messages."
 		}
-	case len(list):
+	case all:
 		return "All messages are the same."
 	}
 	parts := []string{}
@@ -391,7 +421,7 @@ func countTurns(list []turnPair) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[one.kind], one.many))
 		}
 	}
-	return "Of " + counted(len(list), "message") + ", " + strings.Join(parts, ", ") + "."
+	return "Of " + counted(all, "message") + ", " + strings.Join(parts, ", ") + "."
 }
 
 // otherRun is a run with which a page offers to compare its own.

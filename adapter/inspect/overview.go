@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -23,8 +24,8 @@ const (
 	overviewOf = chartBars * chartDay
 )
 
-// overview is the start page. It summarizes the runs that the caller can see. The numbers come from the database, which all
-// processes share.
+// overview is the page that the tab of the inspector opens. It summarizes the runs that the caller can see. The numbers come
+// from the database, which all processes share.
 type overview struct {
 	At      time.Time     `json:"at"`
 	Since   *time.Time    `json:"since,omitempty"` // the oldest run that was counted, if there were too many
@@ -32,6 +33,7 @@ type overview struct {
 	Open    openRuns      `json:"open"`
 	Hour    period        `json:"last_hour"`
 	Day     period        `json:"last_day"`
+	Missing string        `json:"missing,omitempty"` // which runs of the last day are not counted, as a sentence
 	Agents  []agentHealth `json:"agents"`
 	Mark    string        `json:"-"` // of the event stream
 }
@@ -189,7 +191,7 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 		return v, err
 	}
 	v = overviewOfRuns(&a, names)
-	v.Mark = mark
+	v.Mark, v.Missing = mark, missingRuns(s.Kept())
 	if v.Waiting, err = s.Service.CountThreads(ctx, adapter.ThreadSearch{ThreadQuery: openQuestions}); err != nil {
 		return v, err
 	}
@@ -202,6 +204,21 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 		}
 	}
 	return v, nil
+}
+
+// missingRuns returns a sentence about the runs that are deleted before a day has passed.
+func missingRuns(stateless, failed time.Duration) string {
+	var deleted []string
+	if stateless < overviewOf {
+		deleted = append(deleted, "stateless runs that ended more than "+Span(stateless)+" ago (retention.stateless)")
+	}
+	if failed < overviewOf {
+		deleted = append(deleted, "failed stateless runs that ended more than "+Span(failed)+" ago (retention.failed)")
+	}
+	if deleted == nil {
+		return ""
+	}
+	return "Without deleted runs, such as " + strings.Join(deleted, " and ") + "."
 }
 
 // overviewOfRuns returns the numbers of all runs and of each agent. The named agents come first, in their order.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -168,17 +169,120 @@ func TestASentenceSaysHowRunsDiffer(t *testing.T) {
 	}
 	success, failed, working := mapping.RunSuccess, mapping.RunError, mapping.RunRunning
 	for want, pair := range map[string][2]comparedRun{
-		"Both succeeded with the same answer. b was 800 ms faster, with 2 steps more.":  {ended(success, "x", 2.1, 1), ended(success, "x", 1.3, 3)},
-		"Both succeeded with different answers. b was 1.5 s slower, with 1 step fewer.": {ended(success, "x", 1, 2), ended(success, "y", 2.5, 1)},
-		"Both succeeded. b was 1 ms slower.":                                            {ended(success, "", 1, 2), ended(success, "", 1.001, 2)},
-		"Both failed. Both took the same time and number of steps.":                     {ended(failed, "", 1, 0), ended(failed, "", 1.0004, 0)},
-		"a succeeded and b failed. b took 3 steps fewer.":                               {ended(success, "x", 1, 3), ended(failed, "", 1, 0)},
-		"a succeeded and b is working.":                                                 {ended(success, "x", 1, 3), ended(working, "", 1, 0)},
-		"Both are working.":                                                             {ended(working, "", 1, 0), ended(working, "", 1, 0)},
-		"a stopped and b timed out. Both took the same time and number of steps.":       {ended(mapping.RunInterrupted, "", 1, 0), ended(mapping.RunTimeout, "", 1, 0)},
+		"Both succeeded with the same answer. b was 800 ms faster, with 2 steps more.":           {ended(success, "x", 2.1, 1), ended(success, "x", 1.3, 3)},
+		"Both succeeded with different answers. b was 1.5 s slower, with 1 step fewer.":          {ended(success, "x", 1, 2), ended(success, "y", 2.5, 1)},
+		"Both succeeded. b was 50 ms slower.":                                                    {ended(success, "", 1, 2), ended(success, "", 1.05, 2)},
+		"Both failed. Both took about the same time and the same number of steps.":               {ended(failed, "", 1, 0), ended(failed, "", 1.001, 0)},
+		"a succeeded and b failed. b took 3 steps fewer.":                                        {ended(success, "x", 1, 3), ended(failed, "", 1, 0)},
+		"a succeeded and b is working.":                                                          {ended(success, "x", 1, 3), ended(working, "", 1, 0)},
+		"Both are working.":                                                                      {ended(working, "", 1, 0), ended(working, "", 1, 0)},
+		"a stopped and b timed out. Both took about the same time and the same number of steps.": {ended(mapping.RunInterrupted, "", 1, 0), ended(mapping.RunTimeout, "", 1, 0)},
 	} {
 		if got := summaryOf(&pair[0], &pair[1]); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+}
+
+// A difference that repeating a run can make is not marked.
+func TestShortBarsAreAboutTheSame(t *testing.T) {
+	t.Parallel()
+	for want, lengths := range map[string][2]float64{
+		"same the same": {0.0002, 0.0004}, "same about the same": {0.0004, 0.0006}, "differs 20 ms longer": {0.02, 0.04}, "differs 1.0 s shorter": {5, 4},
+	} {
+		p := pairBars([]bar{{Kind: barStep, Name: "x", End: lengths[0]}}, []bar{{Kind: barStep, Name: "x", End: lengths[1]}})[0]
+		if got := fmt.Sprintf("%s %s", p.Kind, p.Difference); got != want {
+			t.Errorf("%v: %s, want %s", lengths, got, want)
+		}
+	}
+	if p := pairBars([]bar{{Kind: barStep, Name: "x", End: 600}}, []bar{{Kind: barStep, Name: "x", End: 601}})[0]; p.Kind != inBoth {
+		t.Errorf("%+v", p)
+	}
+}
+
+func runOfStory(s *story) comparedRun {
+	s.Whole = s.More == 0
+	return comparedRun{Steps: new(int), Whole: s.Whole, run: &mapping.Run{Status: mapping.RunSuccess}, view: runView{Story: s}}
+}
+
+// The messages of long runs are paired from the beginning. Those after the first difference are shown.
+func TestLongRunsAreComparedFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for n := range 200 {
+		texts = append(texts, fmt.Sprint("agent: ", n))
+	}
+	failed := append(turnsOf(texts[:150]...), turn{Role: roleBridge, Text: cut("gone"), Failure: true})
+	v := viewCompared(runOfStory(&story{all: turnsOf(texts...)}), runOfStory(&story{all: failed}))
+	if want := "Of 201 messages, 150 are the same, 50 are only in a, 1 is only in b."; v.Counted != want {
+		t.Errorf("%q, want %q", v.Counted, want)
+	}
+	if v.Before != 147 || v.A.Rest != 0 || v.B.Rest != 0 || len(v.Turns) != 54 || v.Turns[0].Kind != inBoth || v.Turns[0].A.Text.Text != "147" {
+		t.Errorf("%d before %d and after: %d, %d", v.Before, len(v.Turns), v.A.Rest, v.B.Rest)
+	}
+	v = viewCompared(runOfStory(&story{all: turnsOf(texts...)}), runOfStory(&story{all: turnsOf("person: hi")}))
+	if v.Before != 0 || v.A.Rest != 100 || v.B.Rest != 0 {
+		t.Errorf("%d before, %d after", v.Before, v.A.Rest)
+	}
+	page := showCompared(t, v)
+	if !strings.Contains(page, "100 later messages of run a are not compared") {
+		t.Error(page)
+	}
+}
+
+// Calls without a partner are shown, among them failed ones, even if the other run has none.
+func TestComparisonShowsCallsOfOneRun(t *testing.T) {
+	t.Parallel()
+	call := func(name string, failed bool) bar {
+		return bar{Kind: barCall, Name: name, Call: 1, End: 1, Failed: failed}
+	}
+	for name, c := range map[string]struct {
+		a, b []bar
+		want []string
+		none string
+	}{
+		"not kept":      {[]bar{{Kind: barStep, Name: "x"}}, []bar{call("POST /runs", true)}, []string{"only_a x", "only_b POST /runs"}, "a"},
+		"other names":   {[]bar{call("POST /steps", false)}, []bar{call("POST /runs", false)}, []string{"only_a POST /steps", "only_b POST /runs"}, ""},
+		"none":          {[]bar{{Kind: barStep, Name: "x"}}, nil, []string{"only_a x"}, ""},
+		"the same name": {[]bar{call("POST /runs", false)}, []bar{call("POST /runs", true)}, []string{"same POST /runs"}, ""},
+	} {
+		v := viewCompared(runOfStory(&story{Bars: c.a}), runOfStory(&story{Bars: c.b}))
+		var got []string
+		for _, p := range v.Bars {
+			got = append(got, fmt.Sprintf("%s %s", p.Kind, p.Name))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || v.NoCalls != c.none {
+			t.Errorf("%s: no calls of %q (-want +got):\n%s", name, v.NoCalls, diff)
+		}
+		if page := showCompared(t, v); strings.Contains(page, "No calls of run "+c.none+" were kept") != (c.none != "") {
+			t.Errorf("%s: %s", name, page)
+		}
+	}
+}
+
+// Steps that one run does not show, because it is long, are not reported as steps of the other run only.
+func TestComparisonHasTheSameRangeOfSteps(t *testing.T) {
+	t.Parallel()
+	var long []bar
+	for n := range 60 {
+		long = append(long, bar{Kind: barStep, Name: fmt.Sprint("step ", n), Begin: float64(n), End: float64(n + 1)})
+	}
+	v := viewCompared(runOfStory(&story{Bars: long[:40], More: 20}), runOfStory(&story{Bars: append(long, bar{Kind: barRest, Name: "failed", Begin: 60})}))
+	if n := len(v.Bars); n != 41 || v.Bars[39].Kind != inBoth || v.Bars[40].Name != "failed" {
+		t.Errorf("%d pairs: %+v", n, v.Bars)
+	}
+	if page := showCompared(t, v); !strings.Contains(page, "Only the first steps and calls of run a are compared") {
+		t.Error(page)
+	}
+}
+
+func showCompared(t *testing.T, v compareView) string {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/compare", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	if err := new(server).show(w, r, compareHTML, "Compare two runs", v); err != nil {
+		t.Fatal(err)
+	}
+	return w.Body.String()
 }

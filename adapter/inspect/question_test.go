@@ -98,3 +98,25 @@ func FuzzQuestion(f *testing.F) {
 		}
 	})
 }
+
+// A run that asked is answered once none of its questions is open. A run that was cancelled did not ask.
+func TestRunsAreAnswered(t *testing.T) {
+	t.Parallel()
+	open := []mapping.Interrupt{{ID: "q", Run: "r"}}
+	for name, c := range map[string]struct {
+		run    mapping.Run
+		thread mapping.Thread
+		want   bool
+	}{
+		"open":                  {mapping.Run{ID: "r", Status: mapping.RunInterrupted}, mapping.Thread{Status: mapping.ThreadInterrupted, Interrupts: open}, false},
+		"asked again":           {mapping.Run{ID: "old", Status: mapping.RunInterrupted}, mapping.Thread{Status: mapping.ThreadInterrupted, Interrupts: open}, true},
+		"answered":              {mapping.Run{ID: "r", Status: mapping.RunInterrupted}, mapping.Thread{Status: mapping.ThreadIdle}, true},
+		"stopped before a node": {mapping.Run{ID: "r", Status: mapping.RunInterrupted}, mapping.Thread{Status: mapping.ThreadInterrupted}, false},
+		"cancelled":             {mapping.Run{ID: "r", Status: mapping.RunInterrupted, CancelReason: mapping.CancelledByRequest}, mapping.Thread{Status: mapping.ThreadIdle}, false},
+		"success":               {mapping.Run{ID: "r", Status: mapping.RunSuccess}, mapping.Thread{Status: mapping.ThreadIdle}, false},
+	} {
+		if got := answered(&c.run, &c.thread); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

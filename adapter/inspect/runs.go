@@ -54,6 +54,7 @@ type runRow struct {
 	Request   string            `json:"request,omitempty"` // the request in words
 	Status    mapping.RunStatus `json:"status"`
 	Parked    bool              `json:"parked,omitempty"`
+	Answered  bool              `json:"answered,omitempty"` // its question is no longer open
 	Owner     string            `json:"key"`
 	CreatedAt time.Time         `json:"created_at"`
 	EndedAt   *time.Time        `json:"ended_at,omitempty"`
@@ -134,6 +135,7 @@ func (s *server) viewRow(ctx context.Context, r mapping.Run, now time.Time) runR
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
 		if e, err := s.Service.ExplainRun(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // otherwise it was deleted
+			row.Answered = asked(&r) && e.Question == nil
 			row.Reason, row.Why = e.Reason, brief(mapping.WithoutAgent(r.Agent, e.Message))
 			if e.Question != nil && len(e.Question.Interrupts) > 0 {
 				row.Why = line(rule.QuestionText(e.Question.Interrupts[0].Value))
@@ -190,6 +192,9 @@ func took(r mapping.Run, now time.Time) string {
 	}
 	return Span(now.Sub(r.CreatedAt))
 }
+
+// State returns the status, or "answered".
+func (r runRow) State() string { return stateOfRun(r.Status, r.Answered) }
 
 // Short returns the end of the run's id. The beginning is a time, which many runs share.
 func (r runRow) Short() string { return shortID(r.RunID) }

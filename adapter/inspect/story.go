@@ -29,6 +29,8 @@ type story struct {
 	More    int     `json:"more_bars,omitempty"` // bars that are left out after the last
 	Seconds float64 `json:"seconds"`             // length of the time axis
 	Whole   bool    `json:"whole"`               // all events of the run were read
+
+	all []turn // with those that are left out
 }
 
 const (
@@ -143,7 +145,9 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 		r.after = end
 	}
 	st := &story{Seconds: v.Timing.Total, Whole: r.whole}
-	st.Turns, st.Earlier = r.turns(v)
+	st.all = r.turns(v)
+	st.Earlier = max(0, len(st.all)-storyTurns)
+	st.Turns = st.all[st.Earlier:]
 	st.Bars, st.More = r.waterfall(v.Timing, calls)
 	st.connect()
 	st.Summary = r.summary(v)
@@ -252,7 +256,7 @@ func nameOfCall(c *callLine) string {
 
 // turns returns what the run added to the conversation: the answer with which it began, the new messages of the state,
 // and the questions with which it ended, with their answers if another run has given them since.
-func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
+func (r *storyReader) turns(v *runView) (list []turn) {
 	o := &r.run.Options
 	if o.Resuming && !o.ByMessage {
 		for _, q := range o.Asked {
@@ -291,8 +295,7 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	if v.Fault != nil && !slices.ContainsFunc(list, func(t turn) bool { return t.Failure }) { // only opaque agents' states have it
 		list = append(list, turn{Role: roleBridge, Text: cut(v.Fault.Message), Failure: true})
 	}
-	earlier = max(0, len(list)-storyTurns)
-	return list[earlier:], earlier
+	return list
 }
 
 // newMessages returns the messages of a state that an earlier state does not have. Changed messages are new.

@@ -141,7 +141,7 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		before: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"I"}]}`),
 		after:  fold(`{"messages":[` + old + `,` + changed + `,{"id":"3","type":"tool","tool_call_id":"c","content":"done"}]}`),
 	}
-	got, earlier := r.turns(&runView{Request: &cutText{Text: "Red"}, Questions: open})
+	got := r.turns(&runView{Request: &cutText{Text: "Red"}, Questions: open})
 	want := []turn{
 		{Role: "agent", Text: cutText{Text: "Which colour?"}, Asks: true},
 		{Role: "person", Text: cutText{Text: "Red"}},
@@ -149,17 +149,17 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 		{ID: "3", Role: "tool", Text: cutText{Text: "done"}, Answers: "c"},
 		{Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || earlier != 0 {
-		t.Errorf("%d earlier (-want +got):\n%s", earlier, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r = storyReader{run: &mapping.Run{}, after: fold(`{"messages":[` + old + `,{"id":"2","type":"ai","content":"Which size?"}]}`)}
-	got, _ = r.turns(&runView{Request: &cutText{Text: "Paint"}, Questions: open})
+	got = r.turns(&runView{Request: &cutText{Text: "Paint"}, Questions: open})
 	want = []turn{{ID: "1", Role: "person", Text: cutText{Text: "Paint"}}, {ID: "2", Role: "agent", Text: cutText{Text: "Which size?"}, Asks: true, Question: "q"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a question that is the last message (-want +got):\n%s", diff)
 	}
 	r = storyReader{run: &mapping.Run{}}
-	if got, _ := r.turns(&runView{}); len(got) != 0 {
+	if got := r.turns(&runView{}); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }

@@ -65,6 +65,7 @@ type threadRun struct {
 	Agent     string            `json:"agent"`
 	Request   string            `json:"request,omitempty"` // in words
 	Status    mapping.RunStatus `json:"status"`
+	Answered  bool              `json:"answered,omitempty"` // its question is no longer open
 	Owner     string            `json:"owner"`
 	Answers   bool              `json:"answers,omitempty"` // it answers a question
 	CreatedAt time.Time         `json:"created_at"`
@@ -72,6 +73,9 @@ type threadRun struct {
 
 // Short returns the end of the run's id.
 func (r threadRun) Short() string { return shortID(r.RunID) }
+
+// State returns the status, or "answered".
+func (r threadRun) State() string { return stateOfRun(r.Status, r.Answered) }
 
 // Active reports whether the run can be cancelled.
 func (r threadRun) Active() bool { return r.Status.Active() }
@@ -98,7 +102,7 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, plac
 		ThreadID: t.ID, Status: t.Status, Owner: t.Owner, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Metadata: pretty(t.Metadata).Text, Head: t.Head,
 		Conversation: readConversation(t.Values, beforeTurn, maxTurns), MayAct: mayAct(ctx), Mark: mark,
 	}
-	if v.Runs, err = s.listThreadRuns(ctx, t.ID); err != nil {
+	if v.Runs, err = s.listThreadRuns(ctx, &t); err != nil {
 		return v, err
 	}
 	v.Title = titleOf(t.Values, v.Runs)
@@ -134,13 +138,13 @@ func (s *server) newestRuns(ctx context.Context, thread string, limit int) iter.
 	return s.Service.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
 }
 
-func (s *server) listThreadRuns(ctx context.Context, thread string) ([]threadRun, error) {
+func (s *server) listThreadRuns(ctx context.Context, t *mapping.Thread) ([]threadRun, error) {
 	list := []threadRun{}
-	for run, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
+	for run, err := range s.newestRuns(ctx, t.ID, maxThreadRuns) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, viewThreadRun(run))
+		list = append(list, viewThreadRun(&run, t))
 	}
 	return list, nil
 }
@@ -188,7 +192,7 @@ func (s *server) threadMark(ctx context.Context, id string) (string, error) {
 		return "", mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no thread %s.", id)
 	}
 	t := threads[0]
-	runs, err := s.listThreadRuns(ctx, id)
+	runs, err := s.listThreadRuns(ctx, &t)
 	sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
 	return hex.EncodeToString(sum[:12]), err
 }

@@ -65,6 +65,7 @@ type treeGroup struct {
 	Request string            `json:"request,omitempty"` // in words
 	Agent   string            `json:"agent,omitempty"`
 	Status  mapping.RunStatus `json:"status,omitempty"`
+	State   string            `json:"-"`              // the status for display
 	Gone    bool              `json:"gone,omitempty"` // the run was deleted
 	Answers bool              `json:"answers,omitempty"`
 	Rows    []treeRow         `json:"checkpoints"`
@@ -166,7 +167,7 @@ func (s *server) readTree(ctx context.Context, t mapping.Thread, runs []threadRu
 	if more {
 		out.Lines = d.lanes[:min(len(d.lanes), maxOpenLines)]
 	}
-	out.Groups, err = s.groupByRun(ctx, t.ID, runs, list, rows)
+	out.Groups, err = s.groupByRun(ctx, &t, runs, list, rows)
 	return out, err
 }
 
@@ -239,7 +240,7 @@ func isEmpty(v json.RawMessage) bool {
 
 // groupByRun groups the rows of the checkpoints in list. It reads up to maxThreadRuns runs that are not in runs. Of
 // others only the id is known.
-func (s *server) groupByRun(ctx context.Context, thread string, runs []threadRun, list []mapping.Checkpoint, rows []treeRow) ([]treeGroup, error) {
+func (s *server) groupByRun(ctx context.Context, t *mapping.Thread, runs []threadRun, list []mapping.Checkpoint, rows []treeRow) ([]treeGroup, error) {
 	known := map[string]threadRun{}
 	for _, r := range runs {
 		known[r.RunID] = r
@@ -253,24 +254,24 @@ func (s *server) groupByRun(ctx context.Context, thread string, runs []threadRun
 		}
 		run, ok := known[c.RunID]
 		if !ok && c.RunID != "" && len(known) < maxThreadRuns+len(runs) {
-			r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: c.RunID})
+			r, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: t.ID, RunID: c.RunID})
 			if err != nil && !isNotFound(err) {
 				return nil, err
 			}
 			run.RunID = c.RunID
 			if err == nil {
-				run = viewThreadRun(*r)
+				run = viewThreadRun(r, t)
 			}
 			known[c.RunID] = run
 		}
 		groups = append(groups, treeGroup{
-			RunID: c.RunID, Request: run.Request, Agent: run.Agent, Status: run.Status, Answers: run.Answers,
+			RunID: c.RunID, Request: run.Request, Agent: run.Agent, Status: run.Status, State: run.State(), Answers: run.Answers,
 			Gone: run.RunID != "" && run.Status == "", Rows: []treeRow{rows[i]}, Drawing: rows[i].Drawing.above(),
 		})
 	}
 	return groups, nil
 }
 
-func viewThreadRun(r mapping.Run) threadRun {
-	return threadRun{r.ID, r.Agent, line(rule.RequestText(r.Kwargs)), r.Status, r.Owner, r.Options.Resuming, r.CreatedAt}
+func viewThreadRun(r *mapping.Run, t *mapping.Thread) threadRun {
+	return threadRun{r.ID, r.Agent, line(rule.RequestText(r.Kwargs)), r.Status, answered(r, t), r.Owner, r.Options.Resuming, r.CreatedAt}
 }

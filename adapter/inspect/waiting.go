@@ -4,12 +4,32 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
+
+// asked reports whether a run ended with a question or before a node, and was not cancelled.
+func asked(r *mapping.Run) bool { return r.Status == mapping.RunInterrupted && r.CancelReason == "" }
+
+// answered reports whether nothing waits for an answer to a run that asked. t is its thread.
+func answered(r *mapping.Run, t *mapping.Thread) bool {
+	if len(t.Interrupts) == 0 { // a run that stopped before a node has no question
+		return asked(r) && t.Status != mapping.ThreadInterrupted
+	}
+	return asked(r) && !slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.Run == r.ID })
+}
+
+// stateOfRun returns a status for display, or "answered" in place of "interrupted".
+func stateOfRun(status mapping.RunStatus, answered bool) string {
+	if answered {
+		return "answered"
+	}
+	return string(status)
+}
 
 const maxWaiting = 20 // threads whose questions are shown above the list of runs
 

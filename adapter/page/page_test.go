@@ -123,3 +123,21 @@ func TestBrowsersGetThePage(t *testing.T) {
 		}
 	}
 }
+
+// Emoji, Persian and French keep the invisible characters that they are written with. Characters that deceive are replaced.
+func TestTextsKeepTheirJoiners(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"👩\u200d👩\u200d👧 ❤\ufe0f":                            "👩\u200d👩\u200d👧 ❤\ufe0f",
+		"می\u200cخواهم":                                      "می\u200cخواهم",
+		"Bonjour\u00a0!\u3000雨":                              "Bonjour\u00a0!\u3000雨",
+		"a\u202eb\u2066c\u200bd\ufeffe\U000e0061f\x00\u2028": `a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{e0061}f\u{0}\u{2028}`,
+	} {
+		if got := Shown(text); got != want {
+			t.Errorf("Shown(%q) = %q, want %q", text, got, want)
+		}
+		if got, want := Text("\t"+text+"\n"), "\t"+want+"\n"; got != want {
+			t.Errorf("Text: %q, want %q", got, want)
+		}
+	}
+}

@@ -15,12 +15,20 @@ func Functions() template.FuncMap {
 	return template.FuncMap{"shown": Shown, "text": Text, "clock": Clock, "instant": Instant}
 }
 
-// Shown returns a foreign name or sentence without invisible characters. Characters that would reverse, hide or break
-// the text around them are replaced with their code points.
-func Shown(text string) string {
+// Shown returns a foreign name or sentence without control characters and invisible ones. Characters that would reverse,
+// hide or break the text around them are replaced with their code points.
+func Shown(text string) string { return inert(text, "") }
+
+// Text is Shown for texts of several lines. It keeps line feeds and tabs.
+func Text(text string) string { return inert(text, "\n\t") }
+
+// joiners are invisible, but many words and emoji are wrong without them: the zero width non-joiner and joiner.
+const joiners = "\u200c\u200d"
+
+func inert(text, keep string) string {
 	var b strings.Builder
 	for _, c := range text {
-		if unicode.IsPrint(c) {
+		if unicode.IsPrint(c) || unicode.Is(unicode.Zs, c) || strings.ContainsRune(joiners, c) || strings.ContainsRune(keep, c) {
 			b.WriteRune(c)
 		} else {
 			fmt.Fprintf(&b, `\u{%x}`, c)

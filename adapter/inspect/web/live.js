@@ -128,9 +128,9 @@ export function element(name, attributes = {}, ...children) {
   return e;
 }
 
-/** As the bridge's pages show a text from outside: nothing invisible is in it (page.Shown). */
+/** As the bridge's pages show a text from outside: without control characters and invisible ones (page.Shown). */
 export function shown(text) {
-  return String(text ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+  return String(text ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\u200c\u200d]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
 /** A time as the pages write it. */
@@ -166,13 +166,13 @@ export function showTimes() {
 showTimes();
 setInterval(showTimes, 10_000);
 
-/** Buttons below an element copy their ids, or the address of the page if they have none. */
+/** Buttons below an element copy their ids, or the address of the page, with their queries if they have some. */
 export function copying(within) {
   within.classList.add("copies");
   within.addEventListener("click", async ({ target }) => {
     const button = target.closest("button.copy");
     if (!button) return;
-    const text = button.dataset.copy || location.origin + location.pathname;
+    const text = button.dataset.copy || location.origin + location.pathname + (button.dataset.link ?? "");
     const name = button.dataset.name ??= button.firstChild.data;
     let told = "Copied";
     try {

@@ -1,6 +1,6 @@
-// The live parts of a thread's page: its status, conversation, history and runs. Forms are not updated, so that nothing
-// that a user types is lost. If they are outdated, the page says so. The history and the runs stand still while they have
-// the focus, and the history while it has a selection.
+// The live parts of a thread's page: its status, conversation, history, runs and files. Forms are not updated, so that
+// nothing that a user types is lost. If they are outdated, the page says so. A part stands still while it has the focus, a
+// selection or something unfolded. A link to a question focuses the first field of its form.
 import { copying, element, live, loadPage, showTimes } from "./live.js";
 
 const page = document.querySelector("[data-thread]");
@@ -12,16 +12,29 @@ function show(now) {
   const open = questions(now), shown = questions(page);
   take("[data-turns]");
   take("[data-status]");
-  for (const part of ["[data-history]", "[data-runs]"]) {
+  let held = false;
+  for (const part of ["[data-history]", "[data-runs]", "[data-rest]"]) {
     const old = page.querySelector(part);
-    if (!old.matches(":focus-within") && !old.querySelector(":checked")) take(part);
+    if (old.matches(":focus-within") || old.querySelector(":checked, details[open]")) held = true;
+    else take(part);
   }
   showTimes();
   const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
-  news.replaceChildren(closed ? "A question here was answered. " : asked ? "The agent asks a question. " : "The thread has changed. ", element("a", { href: location.href }, "Reload the page"));
+  const change = closed ? "A question here was answered. " : asked ? "The agent asks a question. " : held ? "The thread has changed. " : "";
+  news.replaceChildren(...(change ? [change, element("a", { href: location.href }, "Reload the page")] : ["This page was updated."]));
+}
+
+/** Focuses the first field of the question that the address names. The browser has removed the focus for its title before. */
+function focusQuestion() {
+  const title = /^#question-\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
+  const field = title && title.closest("section").querySelector("form :is(textarea, select, input:not([type=hidden]))");
+  if (field) field.focus({ preventScroll: true });
 }
 
 if (page) {
+  const soon = () => requestAnimationFrame(() => requestAnimationFrame(focusQuestion));
+  soon();
+  addEventListener("hashchange", soon);
   let lost = false;
   copying(page);
   live(page.dataset.thread, async () => {

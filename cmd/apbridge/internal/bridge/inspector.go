@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect"
@@ -55,6 +56,10 @@ func (i *inspector) options() inspect.Options {
 		Service: i.service, Dialects: i.dialects, Version: Version(), Log: i.log.Named("inspect"), Heartbeat: heartbeat,
 		URL:  func(r *http.Request) string { return cmp.Or(proxy.VisitOf(r.Context()).URL, i.url()) },
 		Keys: func() bool { return i.engine.Config().Auth.Said() }, About: i.aboutAgents, DefaultAgent: func() string { return i.engine.Config().DefaultAgent },
+		Kept: func() (stateless, failed time.Duration) {
+			keep := i.engine.Config().Retention
+			return keep.Stateless, keep.Failed
+		},
 		Failed: func(code string) { i.metrics.Failed("inspect", code) },
 	}
 }

@@ -153,7 +153,7 @@ func TestInspectorShowsWhyRunsWait(t *testing.T) {
 	if n := r.Get("/inspect/overview").OK().At("waiting"); n != 2.0 {
 		t.Errorf("the overview counts %v open questions", n)
 	}
-	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect?status=interrupted">Waiting for an answer</a>`)
+	r.Do("GET", "/inspect/overview", "", asBrowser...).Want(t, 200, `<a href="../inspect#waiting">Waiting for an answer</a>`)
 	for query, want := range map[string]int{"agent=a": 2, "agent=b": 0, "key=nobody": 0, "status=interrupted": 2, "status=error": 0, "text=alert": 0} {
 		if got := r.Get("/inspect?" + query).OK().List("waiting"); len(got) != want {
 			t.Errorf("%s: %d questions, want %d", query, len(got), want)
@@ -304,7 +304,7 @@ default_agent: a
 	if one := r.Do("GET", at, "", key("2")...).OK(); len(one.List("agents")) != 1 {
 		t.Errorf("%s", one)
 	}
-	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
+	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "stateless runs that ended more than 1 h 0 min ago", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
 	r.Do("GET", at, "", append(key("3"), asBrowser...)...).Want(t, 200, "No run has ended in the last day.")
 	r.Do("GET", "/inspect", "", append(key("3"), asBrowser...)...).Want(t, 200, "There are no runs yet.", `href="inspect/agents"`)
 	r.Do("GET", "/inspect?agent=a", "", append(key("3"), asBrowser...)...).Want(t, 200, "No run matches.")

@@ -273,7 +273,10 @@ const asked = "74462228383d847ecfda1c079720e8fc"
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
-	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `value="edit"`, "#say").Body)
+	if v := b.Do("GET", "/inspect", "", ann...).OK(); v.At("runs.0.answered") != nil {
+		t.Errorf("an open question is answered: %s", v)
+	}
+	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `<span class="status interrupted">interrupted</span>`, `value="edit"`, "#say").Body)
 	if mayLook := b.Do("GET", "/inspect"+at, "", append(looks, asBrowser...)...).Want(t, 200, ">Difference<").String(); strings.Contains(mayLook, "#say") {
 		t.Error("a key without the right to run agents gets a link to continue")
 	}
@@ -305,8 +308,15 @@ func TestInspectorAnswers(t *testing.T) {
 	rig.Eventually(t, "the answer's run ends", func() bool {
 		return b.Do("GET", "/inspect"+at, "", ann...).Text("status") == "idle"
 	})
-	if runs := b.Do("GET", "/inspect"+at, "", ann...).OK().List("runs"); len(runs) != 2 {
-		t.Errorf("%d runs", len(runs))
+	runs := b.Do("GET", "/inspect"+at, "", ann...).OK()
+	if len(runs.List("runs")) != 2 || runs.At("runs.1.answered") != true || runs.At("runs.0.answered") != nil {
+		t.Errorf("%v", runs.At("runs"))
+	}
+	for path, times := range map[string]int{"/inspect": 1, "/inspect" + at: 2} { // the thread's page has it in the history and in the runs
+		text := string(b.Do("GET", path, "", append(ann, asBrowser...)...).OK().Body)
+		if n := strings.Count(text, `<span class="status answered">answered</span>`); n != times || strings.Contains(text, `<span class="status interrupted">`) {
+			t.Errorf("%s: %d answered runs", path, n)
+		}
 	}
 	rig.Eventually(t, "the audit log has the answer", func() bool {
 		text, err := os.ReadFile(log)
