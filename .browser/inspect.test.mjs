@@ -263,7 +263,7 @@ test("keys lead through the inspector, and leave fields and other keys alone", (
   await press("g", "r");
   await page.waitForURL(/\/inspect$/);
   await page.getByRole("button", { name: "Keys" }).waitFor(); // the keys work
-  await page.locator(".virtual").waitFor();
+  await page.locator(".virtual tr[data-row]").first().waitFor();
   await page.getByText("Live.").waitFor();
   const focused = () => page.evaluate(() => document.activeElement.closest("tr")?.getAttribute("aria-rowindex"));
   await press("j", "j");
