@@ -17,7 +17,7 @@ const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, graph, program, folder;
 let release; // releases the requested step
 
-/** A task/step agent: with "wait" each step waits for release, "fail" fails, "ask me" begins with a question, and anything else writes an HTML file and outputs a long line. */
+/** A task/step agent: with "wait" each step waits for release, or with "long wait" from the 120th on, "fail" fails, "ask me" begins with a question, and anything else writes an HTML file and outputs a long line. */
 function serveAgent() {
   const tasks = new Map();
   const told = (res, status, body) => { res.writeHead(status, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
@@ -40,14 +40,15 @@ function serveAgent() {
     if (part.startsWith("artifacts/")) { res.writeHead(200, { "Content-Type": "text/html" }); return res.end(page); }
     if (part !== "steps" || req.method !== "POST") return told(res, 200, task);
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
-    if (task.input.includes("wait")) await new Promise((r) => { release = r; });
+    const long = task.input.includes("long wait");
+    if (task.input.includes("wait") && !(long && task.steps < 120)) await new Promise((r) => { release = r; });
     task.steps++;
     if (task.input.includes("ask me") && task.steps === 1) {
       const question = { question: `${hostile} Which plant?` };
       return told(res, 200, { task_id: id, step_id: "s1", name: "ask_user", status: "completed", output: question.question, additional_output: { use_tool: { name: "ask_user", arguments: question } }, artifacts: [], is_last: false });
     }
-    const last = task.steps === 3, said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
-    if (last && !task.input.includes("wait")) task.artifacts = [file];
+    const last = task.steps === (long ? 121 : 3), said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
+    if (last) task.artifacts = [file];
     told(res, 200, { task_id: id, step_id: `s${task.steps}`, name: "work", status: "completed", output: said, artifacts: last ? task.artifacts : [], is_last: last });
   });
 }
@@ -96,7 +97,7 @@ before(async () => {
   bridge = `http://127.0.0.1:${port}`;
   const file = join(folder, "apbridge.yaml"), from = `http://127.0.0.1:${agent.address().port}`, recording = join(folder, "garden.ndjson");
   await record(from, recording);
-  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep" }, graph: { url: `http://127.0.0.1:${graph.address().port}`, dialect: "threadrun" }, recorded: { url: `replay:${recording}` } } }));
+  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep", max_steps: 200 }, graph: { url: `http://127.0.0.1:${graph.address().port}`, dialect: "threadrun" }, recorded: { url: `replay:${recording}` } } }));
   program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: "ignore" });
   for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
   browser = await launch();
@@ -239,7 +240,7 @@ for (const [name, agent, updates, wanted] of [
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-    const story = (p) => p.locator("#summary, #usage, .timing, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const story = (p) => p.locator("#summary, #usage, #kept, .timing, .turn, .lane, .legend, [data-files]").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();
@@ -445,6 +446,32 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     await p.locator("tr.end th a").press("Enter");
     await p.waitForURL(/\/log\/\d+$/);
   });
+});
+
+test("a run with more than one page of events is followed to its end, also on a page of its log", async () => {
+  release = undefined;
+  const { id } = await run("a long wait in the garden", false);
+  const go = await until(() => release), at = `/inspect/runs/${id}`;
+  release = undefined;
+  await shown(at, {}, (p) => shown(`${at}?after=5`, {}, async (q) => {
+    for (const one of [p, q]) await one.getByText("Live.").waitFor();
+    const rows = (one) => one.locator(".axis tbody tr").count(), before = [await rows(p), await rows(q)];
+    go();
+    for (const one of [p, q]) {
+      await one.getByText("It has ended.").waitFor();
+      assert.equal(await one.locator("#next").count(), 1, "the log has no other page");
+      assert.equal(await one.locator("#status").textContent(), "success");
+      assert.equal(await one.getByRole("button", { name: "Cancel …" }).count(), 0);
+    }
+    assert.deepEqual([await rows(p), await rows(q)], before, "a page of the log grew");
+    assert.match(await p.locator("#summary").textContent(), /^Succeeded after 121 steps/);
+    assert.ok(await p.locator("[data-made]").count() > 40);
+    await p.getByRole("link", { name: /^\d+ earlier bars in the log$/ }).waitFor();
+    const story = () => p.locator("#summary, .turn, .lane, [data-earlier], [data-more], [data-rest]").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const told = await story();
+    await p.reload();
+    assert.deepEqual(told, await story());
+  }));
 });
 
 test("a recorded agent answers as it did, and says what was not recorded", () => shown("/inspect/agents", {}, async (p) => {

@@ -50,6 +50,8 @@ type fileLink struct {
 	Name string `json:"name,omitempty"`
 	Type string `json:"type,omitempty"` // media type
 	Link string `json:"link,omitempty"` // an address outside of the message, which is shown but never followed
+
+	File *fileView `json:"file,omitempty"` // the kept version; nil if there is none
 }
 
 type toolCall struct {
@@ -116,7 +118,7 @@ func turnOf(m json.RawMessage) turn {
 		t.Role = roleBridge
 	}
 	for _, a := range rule.Attachments(m) {
-		t.Files = append(t.Files, fileLink{a.Name, a.MIMEType, cut(a.Link).Text})
+		t.Files = append(t.Files, fileLink{Name: a.Name, Type: a.MIMEType, Link: cut(a.Link).Text})
 	}
 	calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
 	for _, c := range calls {

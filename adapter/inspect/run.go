@@ -55,7 +55,7 @@ type runView struct {
 	Capture   string              `json:"capture"`
 	Calls     []*callLine         `json:"calls"`
 	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
-	Files     []fileView          `json:"files,omitempty"`
+	Files     []fileView          `json:"files,omitempty"`    // with the story
 	Columns   []string            `json:"columns"`
 	Tokens    bool                `json:"tokens"` // the rows include tokens
 	After     int64               `json:"after,omitempty"`
@@ -171,8 +171,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 			return v, err
 		}
 	}
-	v.Files, err = s.listRunFiles(ctx, run, v.Rows)
-	return v, err
+	return v, nil
 }
 
 // readRun returns the view of a run without its rows, and its calls.
@@ -218,8 +217,16 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 		v.Answer = textOrNil(lastWords(end.JSON()))
 	}
 	v.Timing = timingOf(run, time.Now(), head.AgentTime, kept)
-	if withStory {
-		v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end)
+	if !withStory {
+		return v, kept.Calls, nil
+	}
+	if v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end); err != nil {
+		return v, nil, err
+	}
+	versions, err := s.Service.ListFileVersions(ctx, run.ThreadID)
+	versions = attach(v.Story.Turns, versionsOf(run.ID, v.Story.Artifacts, versions))
+	for i := range versions[:min(len(versions), maxRunFiles)] {
+		v.Files = append(v.Files, viewFile(&versions[i]))
 	}
 	return v, kept.Calls, err
 }

@@ -26,9 +26,12 @@ type story struct {
 	Turns   []turn  `json:"turns"`
 	Earlier int     `json:"earlier,omitempty"` // turns that are left out before the first
 	Bars    []bar   `json:"bars"`
-	More    int     `json:"more_bars,omitempty"` // bars that are left out after the last
+	More    int     `json:"more_bars,omitempty"` // bars that are left out before the others, none of which failed if there is room
 	Seconds float64 `json:"seconds"`             // length of the time axis
 	Whole   bool    `json:"whole"`               // all events of the run were read
+	Last    int64   `json:"last"`                // the last event that was read
+
+	Artifacts []string `json:"-"` // named by its events
 }
 
 const (
@@ -78,6 +81,8 @@ type storyReader struct {
 	newest float64 // when the newest step ended, or the run started
 	whole  bool
 	count  int
+	seq    int64    // of the last event
+	named  []string // ids of artifacts
 }
 
 func (r *storyReader) since(at time.Time) float64 { return max(0, at.Sub(r.run.CreatedAt).Seconds()) }
@@ -134,6 +139,7 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 			return false
 		}
 		r.add(e)
+		r.seq, r.named = e.Seq, append(r.named, e.Head.Artifacts...)
 		return true
 	})
 	if err != nil {
@@ -142,7 +148,7 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 	if end != nil {
 		r.after = end
 	}
-	st := &story{Seconds: v.Timing.Total, Whole: r.whole}
+	st := &story{Seconds: v.Timing.Total, Whole: r.whole, Last: r.seq, Artifacts: r.named}
 	st.Turns, st.Earlier = r.turns(v)
 	st.Bars, st.More = r.waterfall(v.Timing, calls)
 	st.connect()
@@ -192,7 +198,8 @@ func (st *story) MostTokens() (most int64) {
 	return most
 }
 
-// waterfall returns all bars in the order in which they begin.
+// waterfall returns the bars in the order in which they begin: the last ones, as in the conversation, and the earlier ones
+// that failed.
 func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar, more int) {
 	if t.Waiting >= 0.001 || r.run.StartedAt.IsZero() && r.run.Status.Active() {
 		list = append(list, bar{Kind: barWaiting, Name: "waiting", End: t.Waiting})
@@ -203,7 +210,6 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed(), Reads: c.Method == http.MethodGet})
 	}
 	switch {
-	case !r.whole:
 	case r.run.Fault != nil:
 		at := r.failedAt(t, calls)
 		if !slices.ContainsFunc(list, func(b bar) bool { return b.Failed }) {
@@ -212,12 +218,21 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		if rest := (bar{Kind: barRest, Name: "end of the run", Begin: at, End: t.Total}); rest.Length() >= 0.001 {
 			list = append(list, rest)
 		}
-	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
+	case r.whole && r.run.Status.Active() && !r.run.StartedAt.IsZero():
 		list = append(list, bar{Kind: barRest, Name: "working", Begin: max(r.newest, t.Waiting), End: t.Total})
 	}
 	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
-	more = max(0, len(list)-storyBars)
-	return list[:len(list)-more], more
+	all := len(list)
+	over := all - storyBars
+	list = slices.DeleteFunc(list, func(b bar) bool {
+		if over <= 0 || b.Failed {
+			return false
+		}
+		over--
+		return true
+	})
+	list = list[max(0, len(list)-storyBars):]
+	return list, all - len(list)
 }
 
 // failedAt returns when a run failed: after the newest step and the calls, or at its end if no calls were kept.

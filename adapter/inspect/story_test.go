@@ -103,6 +103,33 @@ func TestBarsShareOneAxis(t *testing.T) {
 	}
 }
 
+// A long run keeps its failures and its end, which are also in its conversation.
+func TestLongRunShowsItsFailures(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		run := &mapping.Run{Status: mapping.RunError, Fault: &mapping.Fault{Code: "agent_failed"}}
+		r := &storyReader{run: run, whole: whole}
+		for n := range 3 * storyBars {
+			r.bars = append(r.bars, bar{Kind: barStep, Begin: float64(n), End: float64(n + 1), Failed: n == 7 && whole})
+		}
+		got, more := r.waterfall(timing{Total: 3 * storyBars}, nil)
+		last := got[len(got)-1]
+		if whole {
+			if got[0].Begin != 7 || last.Begin != 3*storyBars-1 || len(got) != storyBars || more != 2*storyBars {
+				t.Errorf("%d bars from %+v to %+v, and %d more", len(got), got[0], last, more)
+			}
+		} else if !last.Failed || len(got) != storyBars {
+			t.Errorf("%d bars; the last of a run that was not read to its end is %+v", len(got), last)
+		}
+		for i := range r.bars {
+			r.bars[i].Failed = true
+		}
+		if got, more = r.waterfall(timing{Total: 3 * storyBars}, nil); len(got) != storyBars || more != 2*storyBars {
+			t.Errorf("%d failed bars and %d more", len(got), more)
+		}
+	}
+}
+
 // A bar knows the turns that came from it. A call that only reads made none.
 func TestTurnsComeFromStepsAndTheirCalls(t *testing.T) {
 	t.Parallel()

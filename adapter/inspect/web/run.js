@@ -1,7 +1,8 @@
 import { copying, dollars, element, live, load, pausable, seconds, shown } from "./live.js";
-import { mark, tell as tellStory, tellTiming } from "./story.js";
+import { mark, tell as tellStory, tellFiles, tellTiming } from "./story.js";
 
-// The axis of a run grows while its last page is shown. Beyond a maximum number of rows, the oldest are removed.
+// The status, the conversation and the waterfall of a run at work are updated on each of its pages. The log grows while
+// its last page is shown. Beyond a maximum number of rows, the oldest are removed.
 const most = 2000;
 
 const region = document.querySelector("[data-run]");
@@ -47,6 +48,8 @@ function follow() {
   const body = region.querySelector("tbody"), { run, tokens } = region.dataset;
   const status = document.getElementById("status"), why = document.getElementById("why");
   const calls = new Set([...body.querySelectorAll("[data-call]")].map((tr) => tr.dataset.call));
+  const grows = region.dataset.next === "0";
+  const query = (tokens === "true" ? "&tokens=show" : "") + (grows ? "" : "&limit=1");
   let last = region.dataset.last, ended = false;
 
   const add = (page) => {
@@ -57,23 +60,30 @@ function follow() {
     }
     while (body.rows.length > most) body.rows[0].remove();
     last = page.last;
-    ended ||= page.whole;
+  };
+  const show = (page) => {
+    const active = ["pending", "running"].includes(page.status);
+    ended ||= grows ? page.whole : !active;
     status.textContent = page.status + (page.parked ? ", parked" : "") + (page.continued_by && !page.questions ? ", answered" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
     why.hidden = page.status === "success" || Boolean(document.querySelector("[data-turns]") && (page.error || page.questions?.length || page.closed_questions?.length));
-    if (page.story) tellStory(page.story, run);
+    if (page.story && document.querySelector("[data-turns]")) {
+      tellStory(page.story, run);
+      tellFiles(page.files ?? []);
+    }
     tellTiming(page.timing);
     if (page.usage) document.getElementById("usage").textContent = usageText(page.usage);
-    if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
+    if (!active) document.getElementById("cancel")?.remove();
   };
   const watch = pausable((tell) => live(region.dataset.live, async () => {
-    // The story is asked for once the rows have caught up, since each time the bridge reads the run for it.
-    for (let more = true, caughtUp = false; more && !watch.paused;) {
-      const page = await load(`${run}?after=${last}${tokens === "true" ? "&tokens=show" : ""}${caughtUp ? "&story=show" : ""}`);
-      add(page);
-      more = !caughtUp || Boolean(page.next);
-      caughtUp = !page.next;
+    // The story is requested once the rows have caught up, since each time the bridge reads the run for it.
+    for (let more = true, caughtUp = !grows; more && !watch.paused;) {
+      const page = await load(`${run}?after=${last}${query}${caughtUp ? "&story=show" : ""}`);
+      if (grows) add(page);
+      show(page);
+      more = !caughtUp || grows && Boolean(page.next);
+      caughtUp = !grows || !page.next;
       if (!ended || !page.story) continue;
       watch.close();
       tell("over");
@@ -83,4 +93,4 @@ function follow() {
 
 copying(document.getElementById("top"));
 mark();
-if (region && region.dataset.next === "0" && region.dataset.whole !== "true") follow();
+if (region && (region.dataset.active === "true" || region.dataset.next === "0" && region.dataset.whole !== "true")) follow();

@@ -3,6 +3,19 @@ import { element, seconds, shown } from "./live.js";
 
 const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
 
+/** A kept file, as in turn.html. */
+const file = (f, thread) => element("details", { "data-version": f.version }, element("summary", {}, element("code", {}, shown(f.path)), " ", element("span", { class: "quiet" }, `${f.size} byte${f.size === 1 ? "" : "s"}`)),
+  f.preview ? element("iframe", { class: "preview", sandbox: true, title: `Preview of ${shown(f.path)}`, loading: "lazy", src: `${thread}/files/${f.version}/preview` }) : null,
+  element("p", {}, element("a", { href: `${thread}/files/${f.version}` }, "Download")));
+
+/** Shows the files that the run has written until now, unless nothing changed. */
+export function tellFiles(files) {
+  const box = document.querySelector("[data-files]");
+  if (files.map((f) => f.version).join() === [...box.querySelectorAll("details")].map((d) => d.dataset.version).join()) return;
+  box.hidden = files.length === 0;
+  box.replaceChildren(box.firstElementChild, ...files.map((f) => file(f, document.querySelector("[data-turns]").dataset.thread)));
+}
+
 /** The same as turn.html. */
 function turn(t, thread, run) {
   const said = t.text.text && element("p", { class: "said", dir: "auto" }, text(t.text.text)), calls = t.calls ?? [];
@@ -10,7 +23,7 @@ function turn(t, thread, run) {
     element("p", { class: "who" }, shown(t.role), ...(t.name ? [" · ", element("bdi", {}, shown(t.name))] : []),
       ...(t.asks ? [" · asks a question"] : []), ...(t.failure ? [" · the run failed"] : [])),
     ...(said ? [t.answers ? element("details", {}, element("summary", {}, "result of ", element("code", {}, shown(t.answers))), said) : said] : []),
-    ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
+    ...(t.files ?? []).map((f) => f.file ? file(f.file, thread) : element("p", { class: "quiet" }, "File ", element("bdi", {}, shown(f.name)), ` ${shown(f.type)}`, ...(f.link ? [" at ", element("code", {}, shown(f.link))] : []))),
     ...calls.map((c) => element("details", {}, element("summary", {}, "calls ", element("code", {}, shown(c.name))), element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
     ...(t.text.cut || calls.some((c) => c.args.cut) ? [element("p", { class: "quiet" }, element("a", { href: thread }, "Whole message", element("span", { class: "unseen" }, ` ${t.index}`)), t.text.cut ? `, ${t.text.cut} bytes more` : null)] : []),
     ...(t.run_id ? [element("p", { class: "quiet" }, element("a", { href: run.replace(/[^/]+$/, t.run_id) }, t.asks ? "The run that asked" : "The run that continued"))] : []),
@@ -49,7 +62,6 @@ function lane(b, total, run, most) {
 /** Shows what the run has said and done until now. What a person has unfolded stays so where nothing was added. */
 export function tell(story, run) {
   const turns = document.querySelector("[data-turns]"), bars = document.querySelector("[data-bars]");
-  if (!turns || !bars) return;
   document.getElementById("summary").textContent = shown(story.summary);
   const made = story.turns.map((t) => turn(t, turns.dataset.thread, run));
   const same = (n) => turns.children[n]?.textContent === made[n]?.textContent;
@@ -63,7 +75,14 @@ export function tell(story, run) {
   if (held) bars.querySelector(`a[href="${held}"]`)?.focus({ preventScroll: true });
   document.querySelector("[data-dots]").hidden = !(most > 0);
   document.querySelector(".axisends").lastElementChild.textContent = seconds(story.seconds);
-  document.querySelector("[data-more]").textContent = `${story.more_bars ? `${story.more_bars} more bars are not shown. ` : ""}${story.whole ? "" : "Only the beginning of the run is shown."}`;
+  for (const [part, n = 0, noun, where] of [["earlier", story.earlier, "message", "on the page of the thread"], ["more", story.more_bars, "bar", "in the log"]]) {
+    const p = document.querySelector(`[data-${part}]`);
+    p.hidden = n === 0;
+    p.firstElementChild.textContent = `${n} earlier ${noun}${n === 1 ? "" : "s"} ${where}`;
+  }
+  const rest = document.querySelector("[data-rest]");
+  rest.hidden = story.whole;
+  rest.firstElementChild.href = `${run}?after=${story.last}#axis`;
 }
 
 /** Shows how the time of the run is split up until now. */
