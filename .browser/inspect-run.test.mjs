@@ -59,7 +59,7 @@ function serveGraph() {
     req.resume();
     const told = (body) => { res.writeHead(200, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
     const { pathname } = new URL(req.url, "http://graph");
-    const said = (id) => ({ id, type: "ai", content: `This is ${id}.`, usage_metadata: { input_tokens: 12, output_tokens: 5, total_tokens: 17 } });
+    const said = (id) => ({ id, type: "ai", content: `This is ${id}.`, usage_metadata: { input_tokens: 12_000, output_tokens: 5, total_tokens: 12_005 } });
     const state = (id, messages) => ({ values: { messages }, next: [], tasks: [], metadata: { step: messages.length, source: "loop" }, checkpoint: { checkpoint_id: id, checkpoint_ns: "" } });
     if (pathname === "/ok") return told({ ok: true });
     if (pathname === "/assistants/search") return told([{ assistant_id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", graph_id: "agent", name: "agent" }]);
@@ -233,14 +233,14 @@ test("an axis says what its rows and cells are, also to browsers that take it fo
 // For each agent: the number of updates of its run, and expected contents of the rows.
 for (const [name, agent, updates, wanted] of [
   ["the steps of a task", "a", 3, ["durability: dropped"]],
-  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12 tokens in, 5 out"]],
+  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12,000 tokens in, 5 out"]],
 ]) {
   test(`rows that come while a run is watched are those of its page: ${name}`, async () => {
     release = undefined;
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-    const story = (p) => p.locator("#summary, #usage, #kept, .timing, .turn, .lane, .legend, [data-files]").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const story = (p) => p.locator("#summary, #usage, #calls, .timing, .turn, .lane, .legend, [data-files]").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();
@@ -256,6 +256,7 @@ for (const [name, agent, updates, wanted] of [
         await p.locator("tr.update").nth(n - 1).waitFor();
       }
       await p.getByText("It has ended.").waitFor();
+      assert.equal(await p.getByRole("button", { name: "Pause updates" }).count(), 0);
       const live = await rows(p), told = await story(p);
       assert.ok(live.length > 7 && wanted.every((words) => live.join("").includes(words)), live.join("\n"));
       await p.unroute(at);
@@ -284,7 +285,7 @@ test("runs that come while the list is watched are those of its page", async () 
       release = undefined;
       go();
     }
-    await p.getByText("24 in, 10 out").waitFor();
+    await p.getByText("24,000 in, 10 out").waitFor();
     const live = await cells(p);
     assert.equal(live.length, 10);
     await shown(list, { javaScriptEnabled: false }, async (q) => assert.deepEqual(live, await cells(q)));
@@ -305,6 +306,11 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
     assert.match(await p.locator(".turn.lit").textContent(), /Bed 2/);
     await p.locator(".lane.call a").last().focus();
     assert.equal(await p.locator("tr.lit.call").count(), 1);
+    const tight = await p.locator(".length").evaluateAll((list) => list.flatMap((e) => ["under 1 ms", "59 min 59 s"].map((text) => {
+      e.textContent = text;
+      return e.scrollWidth - e.clientWidth;
+    })));
+    assert.ok(tight.every((over) => over <= 0), `a length overflows by ${tight}`);
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {

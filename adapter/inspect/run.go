@@ -54,6 +54,7 @@ type runView struct {
 	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil means unknown
 	Capture   string              `json:"capture"`
 	Calls     []*callLine         `json:"calls"`
+	NoCalls   string              `json:"no_calls,omitempty"` // why an ended run has no calls
 	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
 	Files     []fileView          `json:"files,omitempty"`    // with the story
 	Columns   []string            `json:"columns"`
@@ -192,6 +193,7 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 	for n := range kept.Calls {
 		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))
 	}
+	v.NoCalls = whyNoCalls(&v)
 	why, err := s.Service.ExplainRun(ctx, ref)
 	if err != nil {
 		return v, nil, err
@@ -229,6 +231,21 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 		v.Files = append(v.Files, viewFile(&versions[i]))
 	}
 	return v, kept.Calls, err
+}
+
+// whyNoCalls returns a sentence about a run without calls. Calls of an active run may still come, unless none are kept.
+func whyNoCalls(v *runView) string {
+	switch {
+	case len(v.Calls) > 0:
+		return ""
+	case v.Capture == "off":
+		return "Calls to agents are not kept (inspector.capture: off)."
+	case v.Active():
+		return ""
+	case v.Capture == "errors" && v.Fault == nil:
+		return "Calls to agents are kept only for active and failed runs (inspector.capture: errors)."
+	}
+	return "No calls to the agent are kept for this run."
 }
 
 func readAxisQuery(r *http.Request) (axisQuery, error) {

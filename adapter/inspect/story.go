@@ -188,6 +188,19 @@ func (st *story) callOf(step *bar) (call *bar) {
 	return call
 }
 
+// colour returns the name of the bar's colour in the legend.
+func (b bar) colour() string {
+	if b.Failed {
+		return "failed"
+	}
+	return string(b.Kind)
+}
+
+// Has reports whether a bar has a colour of the legend.
+func (st *story) Has(colour string) bool {
+	return slices.ContainsFunc(st.Bars, func(b bar) bool { return b.colour() == colour })
+}
+
 // MostTokens returns the largest number of tokens of a bar.
 func (st *story) MostTokens() (most int64) {
 	for _, b := range st.Bars {
@@ -278,6 +291,9 @@ func (r *storyReader) turns(v *runView) (list []turn, earlier int) {
 	for _, m := range newMessages(r.before, r.after) {
 		fresh = append(fresh, turnOf(m))
 	}
+	if r.after != nil {
+		nameTools(fresh, r.after.Messages())
+	}
 	spoken := slices.ContainsFunc(fresh, func(t turn) bool { return t.Role == "person" })
 	if v.Request != nil && !spoken {
 		list = append(list, turn{Role: "person", Text: *v.Request})
@@ -344,8 +360,9 @@ const maxCause = 200 // runes
 // causeOf returns the cause of a failure without its consequence and advice. Other texts than the bridge's messages about
 // agents are returned as they are.
 func causeOf(agent string, f *mapping.Fault) string {
-	short := mapping.WithoutAgent(agent, f.Message)
-	if short == f.Message {
+	message := mapping.WithoutTraceback(f.Message)
+	short := mapping.WithoutAgent(agent, message)
+	if short == message {
 		return brief(short)
 	}
 	short = strings.TrimSuffix(short, ".")
@@ -447,7 +464,7 @@ func (r *storyReader) summary(v *runView) string {
 	case len(v.Closed) == 0 || len(v.Questions) > 0:
 		return said
 	case v.Continued != "":
-		return said + " Another run answered."
+		return said + " It was answered, and another run continued."
 	}
 	return said + " No question is open now."
 }

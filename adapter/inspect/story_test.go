@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +53,9 @@ func TestCausesAreShort(t *testing.T) {
 		`Agent "a" at h answered 500: ModelError: no answer.`:                                                                               "the agent answered 500, “ModelError: no answer”",
 		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent answered 503 because it is overloaded",
 		`Agent "a" at h answered 500.`: "the agent answered 500",
-		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`: `the agent no longer knows the task "t"; it was probably restarted`,
+		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`:       `the agent no longer knows the task "t"; it was probably restarted`,
+		"Traceback (most recent call last):\n  File \"a. py\", line 1\nValueError: no.":                      "ValueError: no.",
+		"Agent \"a\" at h answered 500: Traceback (most recent call last):\n  File \"a.py\"\nKeyError: 'x'.": "the agent answered 500, “KeyError: 'x'”",
 		`Agent "a" .`:                                "the agent ",
 		`Agent "a" über alles.`:                      "the agent über alles",
 		`The database cannot be reached: it is down`: "The database cannot be reached: it is down",
@@ -188,6 +191,30 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 	r = storyReader{run: &mapping.Run{}}
 	if got, _ := r.turns(&runView{}); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// The legend has the colours of the bars. The reason for missing calls is given when the run has ended.
+func TestLegendAndMissingCalls(t *testing.T) {
+	t.Parallel()
+	st := story{Bars: []bar{{Kind: barWaiting}, {Kind: barStep, Failed: true}, {Kind: barCall}}}
+	if st.Has("step") || !st.Has("call") || !st.Has("failed") {
+		t.Errorf("step %t, call %t, failed %t", st.Has("step"), st.Has("call"), st.Has("failed"))
+	}
+	for _, c := range []struct {
+		view runView
+		want string // a part
+	}{
+		{runView{Capture: "off", Status: mapping.RunRunning}, "inspector.capture: off"},
+		{runView{Capture: "all", Status: mapping.RunRunning}, ""},
+		{runView{Capture: "all", Status: mapping.RunSuccess, Calls: []*callLine{{N: 1}}}, ""},
+		{runView{Capture: "errors", Status: mapping.RunSuccess}, "inspector.capture: errors"},
+		{runView{Capture: "errors", Status: mapping.RunError, Fault: &mapping.Fault{}}, "for this run"},
+		{runView{Capture: "all", Status: mapping.RunSuccess}, "for this run"},
+	} {
+		if got := whyNoCalls(&c.view); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s, %s: %q, want %q", c.view.Capture, c.view.Status, got, c.want)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-import { copying, dollars, element, live, load, pausable, seconds, shown } from "./live.js";
+import { copying, dollars, element, live, load, pausable, seconds, shown, thousands } from "./live.js";
 import { mark, tell as tellStory, tellFiles, tellTiming } from "./story.js";
 
 // The status, the conversation and the waterfall of a run at work are updated on each of its pages. The log grows while
@@ -18,7 +18,7 @@ function callRow(run, row, columns) {
     cell({}, seconds(row.since_seconds)),
     name(element("a", { href: `${run}/calls/${c.n}` }, `call ${c.n}`)),
     cell({ colspan: columns + 1 }, element("code", {}, `${c.method} ${shown(c.url)}`),
-      ` → ${c.status ?? ""}${c.error ? ` ${shown(c.error)}` : ""}, ${seconds(c.seconds)}, ${c.sent_bytes} bytes sent, ${c.received_bytes} received`));
+      ` → ${c.status ?? ""}${c.error ? ` ${shown(c.error)}` : ""}, ${seconds(c.seconds)}, ${thousands(c.sent_bytes)} bytes sent, ${thousands(c.received_bytes)} received`));
 }
 
 function sight(run, row, s) {
@@ -34,14 +34,14 @@ function eventRow(run, row) {
       row.node ? " " : null, row.node ? element("small", {}, element("bdi", {}, shown(within))) : null),
     cell({}, element("bdi", {}, shown(row.says)),
       row.usage ? " " : null,
-      row.usage ? element("small", { class: "quiet" }, `${row.usage.input_tokens} tokens in, ${row.usage.output_tokens} out`) : null,
+      row.usage ? element("small", { class: "quiet" }, `${thousands(row.usage.input_tokens)} tokens in, ${thousands(row.usage.output_tokens)} out`) : null,
       ...(row.losses ?? []).flatMap((l) => [" ", element("span", { class: "tag lost" }, shown(l))])),
     ...row.cells.map((sights) => cell({}, ...sights.map((s) => sight(run, row, s)))));
 }
 
 /** The tokens and the cost of the run, as the facts below its sentence have them. */
 function usageText({ input_tokens: input, output_tokens: output, cost_usd: cost }) {
-  return ` · ${input} tokens in, ${output} out${cost > 0 ? ` · ${dollars(cost)}` : ""}`;
+  return ` · ${thousands(input)} tokens in, ${thousands(output)} out${cost > 0 ? ` · ${dollars(cost)}` : ""}`;
 }
 
 function follow() {
@@ -71,6 +71,9 @@ function follow() {
     if (page.story && document.querySelector("[data-turns]")) {
       tellStory(page.story, run);
       tellFiles(page.files ?? []);
+      const calls = document.getElementById("calls");
+      calls.textContent = page.no_calls ?? "";
+      calls.hidden = !page.no_calls;
     }
     tellTiming(page.timing);
     if (page.usage) document.getElementById("usage").textContent = usageText(page.usage);

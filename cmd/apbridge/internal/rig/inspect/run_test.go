@@ -159,6 +159,11 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 		if n := len(v.List("calls")); (n > 0) != kept {
 			t.Errorf("%s: %d calls were kept", capture, n)
 		}
+		page := show(t, b, at).String()
+		inOrder(t, page, "Where the time went", `data-colour="step"><`, `id="axis"`)
+		if strings.Contains(page, `data-colour="call" hidden`) == kept || strings.Contains(page, `id="calls" hidden`) != kept {
+			t.Errorf("%s: %s", capture, page)
+		}
 		b.Do("DELETE", "/threads/"+v.Text("thread_id"), "").Is(204)
 		for _, path := range []string{at, at + "/calls/1", at + "/log/1", at + "/events", at + "/export/har"} {
 			b.Get(path).Want(t, 404)
