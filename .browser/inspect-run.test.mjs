@@ -53,18 +53,19 @@ function serveAgent() {
   });
 }
 
-/** A thread/run agent: a node of a subgraph and one of the graph each send a message with token usage; each waits for release. */
+/** A thread/run agent: a node of a subgraph and one of the graph each send a message with token usage, the latter after the failure of a tool; each waits for release. */
 function serveGraph() {
   return createServer(async (req, res) => {
     req.resume();
     const told = (body) => { res.writeHead(200, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
     const { pathname } = new URL(req.url, "http://graph");
-    const said = (id) => ({ id, type: "ai", content: `This is ${id}.`, usage_metadata: { input_tokens: 12_000, output_tokens: 5, total_tokens: 12_005 } });
+    const found = { id: "found", type: "tool", content: "No pond.", tool_call_id: "c2", status: "error" };
+    const said = (id) => ({ id, type: "ai", tool_calls: id === "inner" ? [{ id: "c2", name: "look", args: {} }] : [], content: `This is ${id}.`, usage_metadata: { input_tokens: 12_000, output_tokens: 5, total_tokens: 12_005 } });
     const state = (id, messages) => ({ values: { messages }, next: [], tasks: [], metadata: { step: messages.length, source: "loop" }, checkpoint: { checkpoint_id: id, checkpoint_ns: "" } });
     if (pathname === "/ok") return told({ ok: true });
     if (pathname === "/assistants/search") return told([{ assistant_id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", graph_id: "agent", name: "agent" }]);
     if (pathname === "/threads") return told({ thread_id: crypto.randomUUID() });
-    if (pathname.endsWith("/state")) return told(state("2", [said("inner"), said("outer")]));
+    if (pathname.endsWith("/state")) return told(state("2", [said("inner"), found, said("outer")]));
     if (!pathname.endsWith("/runs/stream")) { res.writeHead(404); return res.end("{}"); }
     const run_id = crypto.randomUUID();
     res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Location": `${pathname.replace("/stream", "")}/${run_id}` });
@@ -72,10 +73,10 @@ function serveGraph() {
     tell("metadata", { run_id, attempt: 1 });
     for (const [event, node] of [["updates|sub:1", "inner"], ["updates", "outer"]]) {
       await new Promise((r) => { release = r; });
-      tell(event, { [node]: { messages: [said(node)] } });
+      tell(event, { [node]: { messages: node === "outer" ? [found, said(node)] : [said(node)] } });
     }
-    tell("values", state("2", [said("inner"), said("outer")]).values);
-    tell("checkpoints", state("2", [said("inner"), said("outer")]));
+    tell("values", state("2", [said("inner"), found, said("outer")]).values);
+    tell("checkpoints", state("2", [said("inner"), found, said("outer")]));
     res.end();
   });
 }
@@ -233,7 +234,7 @@ test("an axis says what its rows and cells are, also to browsers that take it fo
 // For each agent: the number of updates of its run, and expected contents of the rows.
 for (const [name, agent, updates, wanted] of [
   ["the steps of a task", "a", 3, ["durability: dropped"]],
-  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12,000 tokens in, 5 out"]],
+  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12,000 tokens in, 5 out", "tool · failed", "result of <code>look</code>"]],
 ]) {
   test(`rows that come while a run is watched are those of its page: ${name}`, async () => {
     release = undefined;
@@ -258,7 +259,7 @@ for (const [name, agent, updates, wanted] of [
       await p.getByText("It has ended.").waitFor();
       assert.equal(await p.getByRole("button", { name: "Pause updates" }).count(), 0);
       const live = await rows(p), told = await story(p);
-      assert.ok(live.length > 7 && wanted.every((words) => live.join("").includes(words)), live.join("\n"));
+      assert.ok(live.length > 7 && wanted.every((words) => [...live, ...told].join("").includes(words)), [...live, ...told].join("\n"));
       await p.unroute(at);
       await p.reload();
       assert.deepEqual(live, await rows(p));
@@ -451,6 +452,24 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     assert.deepEqual(seqs, [...new Set(seqs)].sort((a, b) => a - b));
     await p.locator("tr.end th a").press("Enter");
     await p.waitForURL(/\/log\/\d+$/);
+  });
+});
+
+test("a file that a run writes appears on the page of its thread, and stays unfolded", async () => {
+  release = undefined;
+  const { thread } = await run("wait", false);
+  await shown(`/inspect/threads/${thread}`, {}, async (p) => {
+    assert.equal(await p.locator("[data-files] details").count(), 0);
+    for (let n = 1; n <= 3; n++) {
+      const go = await until(() => release);
+      release = undefined;
+      go();
+    }
+    await p.locator("[data-files] summary").click();
+    await p.evaluate(() => document.activeElement.blur()); // the files stand still while they have the focus
+    await fetch(`${bridge}/threads/${thread}/runs/wait`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: "a", input: { messages: [{ role: "user", content: "Plan a garden" }] } }) });
+    await p.locator("[data-runs] tbody tr").nth(1).waitFor();
+    await p.locator("[data-files] details[open]").waitFor();
   });
 });
 
