@@ -54,7 +54,7 @@ type runView struct {
 	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil means unknown
 	Capture   string              `json:"capture"`
 	Calls     []*callLine         `json:"calls"`
-	NoCalls   string              `json:"no_calls,omitempty"` // why an ended run has no calls
+	NoCalls   string              `json:"no_calls,omitempty"` // why there are no calls
 	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
 	Files     []fileView          `json:"files,omitempty"`    // with the story
 	Columns   []string            `json:"columns"`
