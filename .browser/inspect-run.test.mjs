@@ -17,7 +17,7 @@ const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, graph, program, folder;
 let release; // releases the requested step
 
-/** A task/step agent: with "wait" each step waits for release, "fail" fails, "ask me" begins with a question, and anything else writes an HTML file and outputs a long line. */
+/** A task/step agent: with "wait" each step waits for release, or with "long wait" from the 120th on, "fail" fails, "ask me" begins with a question, and anything else writes an HTML file and outputs a long line. */
 function serveAgent() {
   const tasks = new Map();
   const told = (res, status, body) => { res.writeHead(status, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
@@ -40,30 +40,32 @@ function serveAgent() {
     if (part.startsWith("artifacts/")) { res.writeHead(200, { "Content-Type": "text/html" }); return res.end(page); }
     if (part !== "steps" || req.method !== "POST") return told(res, 200, task);
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
-    if (task.input.includes("wait")) await new Promise((r) => { release = r; });
+    const long = task.input.includes("long wait");
+    if (task.input.includes("wait") && !(long && task.steps < 120)) await new Promise((r) => { release = r; });
     task.steps++;
     if (task.input.includes("ask me") && task.steps === 1) {
       const question = { question: `${hostile} Which plant?` };
       return told(res, 200, { task_id: id, step_id: "s1", name: "ask_user", status: "completed", output: question.question, additional_output: { use_tool: { name: "ask_user", arguments: question } }, artifacts: [], is_last: false });
     }
-    const last = task.steps === 3, said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
-    if (last && !task.input.includes("wait")) task.artifacts = [file];
+    const last = task.steps === (long ? 121 : 3), said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
+    if (last) task.artifacts = [file];
     told(res, 200, { task_id: id, step_id: `s${task.steps}`, name: "work", status: "completed", output: said, artifacts: last ? task.artifacts : [], is_last: last });
   });
 }
 
-/** A thread/run agent: a node of a subgraph and one of the graph each send a message with token usage; each waits for release. */
+/** A thread/run agent: a node of a subgraph and one of the graph each send a message with token usage, the latter after the failure of a tool; each waits for release. */
 function serveGraph() {
   return createServer(async (req, res) => {
     req.resume();
     const told = (body) => { res.writeHead(200, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
     const { pathname } = new URL(req.url, "http://graph");
-    const said = (id) => ({ id, type: "ai", content: `This is ${id}.`, usage_metadata: { input_tokens: 12, output_tokens: 5, total_tokens: 17 } });
+    const found = { id: "found", type: "tool", content: "No pond.", tool_call_id: "c2", status: "error" };
+    const said = (id) => ({ id, type: "ai", tool_calls: id === "inner" ? [{ id: "c2", name: "look", args: {} }] : [], content: `This is ${id}.`, usage_metadata: { input_tokens: 12_000, output_tokens: 5, total_tokens: 12_005 } });
     const state = (id, messages) => ({ values: { messages }, next: [], tasks: [], metadata: { step: messages.length, source: "loop" }, checkpoint: { checkpoint_id: id, checkpoint_ns: "" } });
     if (pathname === "/ok") return told({ ok: true });
     if (pathname === "/assistants/search") return told([{ assistant_id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", graph_id: "agent", name: "agent" }]);
     if (pathname === "/threads") return told({ thread_id: crypto.randomUUID() });
-    if (pathname.endsWith("/state")) return told(state("2", [said("inner"), said("outer")]));
+    if (pathname.endsWith("/state")) return told(state("2", [said("inner"), found, said("outer")]));
     if (!pathname.endsWith("/runs/stream")) { res.writeHead(404); return res.end("{}"); }
     const run_id = crypto.randomUUID();
     res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Location": `${pathname.replace("/stream", "")}/${run_id}` });
@@ -71,10 +73,10 @@ function serveGraph() {
     tell("metadata", { run_id, attempt: 1 });
     for (const [event, node] of [["updates|sub:1", "inner"], ["updates", "outer"]]) {
       await new Promise((r) => { release = r; });
-      tell(event, { [node]: { messages: [said(node)] } });
+      tell(event, { [node]: { messages: node === "outer" ? [found, said(node)] : [said(node)] } });
     }
-    tell("values", state("2", [said("inner"), said("outer")]).values);
-    tell("checkpoints", state("2", [said("inner"), said("outer")]));
+    tell("values", state("2", [said("inner"), found, said("outer")]).values);
+    tell("checkpoints", state("2", [said("inner"), found, said("outer")]));
     res.end();
   });
 }
@@ -96,7 +98,7 @@ before(async () => {
   bridge = `http://127.0.0.1:${port}`;
   const file = join(folder, "apbridge.yaml"), from = `http://127.0.0.1:${agent.address().port}`, recording = join(folder, "garden.ndjson");
   await record(from, recording);
-  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep" }, graph: { url: `http://127.0.0.1:${graph.address().port}`, dialect: "threadrun" }, recorded: { url: `replay:${recording}` } } }));
+  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep", max_steps: 200 }, graph: { url: `http://127.0.0.1:${graph.address().port}`, dialect: "threadrun" }, recorded: { url: `replay:${recording}` } } }));
   program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: "ignore" });
   for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
   browser = await launch();
@@ -232,14 +234,14 @@ test("an axis says what its rows and cells are, also to browsers that take it fo
 // For each agent: the number of updates of its run, and expected contents of the rows.
 for (const [name, agent, updates, wanted] of [
   ["the steps of a task", "a", 3, ["durability: dropped"]],
-  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12 tokens in, 5 out"]],
+  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12,000 tokens in, 5 out", "tool · failed", "result of <code>look</code>"]],
 ]) {
   test(`rows that come while a run is watched are those of its page: ${name}`, async () => {
     release = undefined;
     const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // which the task/step agent does not receive
     await until(() => release);
     const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-    const story = (p) => p.locator("#summary, #usage, .timing, .turn, .lane").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const story = (p) => p.locator("#summary, #usage, #calls, .timing, .turn, .lane, .legend, [data-files]").evaluateAll((list) => list.map((e) => e.outerHTML));
     await open(browser, "about:blank", {}, async (p) => {
       await p.route(at, async (route) => { // as if nothing had happened yet
         if (route.request().resourceType() !== "document") return route.continue();
@@ -255,8 +257,9 @@ for (const [name, agent, updates, wanted] of [
         await p.locator("tr.update").nth(n - 1).waitFor();
       }
       await p.getByText("It has ended.").waitFor();
+      assert.equal(await p.getByRole("button", { name: "Pause updates" }).count(), 0);
       const live = await rows(p), told = await story(p);
-      assert.ok(live.length > 7 && wanted.every((words) => live.join("").includes(words)), live.join("\n"));
+      assert.ok(live.length > 7 && wanted.every((words) => [...live, ...told].join("").includes(words)), [...live, ...told].join("\n"));
       await p.unroute(at);
       await p.reload();
       assert.deepEqual(live, await rows(p));
@@ -283,7 +286,7 @@ test("runs that come while the list is watched are those of its page", async () 
       release = undefined;
       go();
     }
-    await p.getByText("24 in, 10 out").waitFor();
+    await p.getByText("24,000 in, 10 out").waitFor();
     const live = await cells(p);
     assert.equal(live.length, 10);
     await shown(list, { javaScriptEnabled: false }, async (q) => assert.deepEqual(live, await cells(q)));
@@ -304,6 +307,11 @@ test("a run is read at a glance: a sentence, the conversation and a waterfall, w
     assert.match(await p.locator(".turn.lit").textContent(), /Bed 2/);
     await p.locator(".lane.call a").last().focus();
     assert.equal(await p.locator("tr.lit.call").count(), 1);
+    const tight = await p.locator(".length").evaluateAll((list) => list.flatMap((e) => ["under 1 ms", "59 min 59 s"].map((text) => {
+      e.textContent = text;
+      return e.scrollWidth - e.clientWidth;
+    })));
+    assert.ok(tight.every((over) => over <= 0), `a length overflows by ${tight}`);
   });
   const { id: failed } = await run("fail");
   await shown(`/inspect/runs/${failed}`, {}, async (p) => {
@@ -445,6 +453,50 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     await p.locator("tr.end th a").press("Enter");
     await p.waitForURL(/\/log\/\d+$/);
   });
+});
+
+test("a file that a run writes appears on the page of its thread, and stays unfolded", async () => {
+  release = undefined;
+  const { thread } = await run("wait", false);
+  await shown(`/inspect/threads/${thread}`, {}, async (p) => {
+    assert.equal(await p.locator("[data-files] details").count(), 0);
+    for (let n = 1; n <= 3; n++) {
+      const go = await until(() => release);
+      release = undefined;
+      go();
+    }
+    await p.locator("[data-files] summary").click();
+    await p.evaluate(() => document.activeElement.blur()); // the files stand still while they have the focus
+    await fetch(`${bridge}/threads/${thread}/runs/wait`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: "a", input: { messages: [{ role: "user", content: "Plan a garden" }] } }) });
+    await p.locator("[data-runs] tbody tr").nth(1).waitFor();
+    await p.locator("[data-files] details[open]").waitFor();
+  });
+});
+
+test("a run with more than one page of events is followed to its end, also on a page of its log", async () => {
+  release = undefined;
+  const { id } = await run("a long wait in the garden", false);
+  const go = await until(() => release), at = `/inspect/runs/${id}`;
+  release = undefined;
+  await shown(at, {}, (p) => shown(`${at}?after=5`, {}, async (q) => {
+    for (const one of [p, q]) await one.getByText("Live.").waitFor();
+    const rows = (one) => one.locator(".axis tbody tr").count(), before = [await rows(p), await rows(q)];
+    go();
+    for (const one of [p, q]) {
+      await one.getByText("It has ended.").waitFor();
+      assert.equal(await one.locator("#next").count(), 1, "the log has no other page");
+      assert.equal(await one.locator("#status").textContent(), "success");
+      assert.equal(await one.getByRole("button", { name: "Cancel …" }).count(), 0);
+    }
+    assert.deepEqual([await rows(p), await rows(q)], before, "a page of the log grew");
+    assert.match(await p.locator("#summary").textContent(), /^Succeeded after 121 steps/);
+    assert.ok(await p.locator("[data-made]").count() > 40);
+    await p.getByRole("link", { name: /^\d+ earlier bars in the log$/ }).waitFor();
+    const story = () => p.locator("#summary, .turn, .lane, [data-earlier], [data-more], [data-rest]").evaluateAll((list) => list.map((e) => e.outerHTML));
+    const told = await story();
+    await p.reload();
+    assert.deepEqual(told, await story());
+  }));
 });
 
 test("a recorded agent answers as it did, and says what was not recorded", () => shown("/inspect/agents", {}, async (p) => {

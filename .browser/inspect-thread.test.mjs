@@ -210,7 +210,7 @@ test("turns that come while a thread is watched are those of its page", async ()
   await shown(`/inspect/threads/${thread}`, {}, async (page) => {
     const messages = [
       { type: "ai", id: "asks", content: "", tool_calls: [{ id: "c", name: "look", args: { at: "a pond" } }] },
-      { type: "tool", id: "told", name: "look", tool_call_id: "c", content: "Fish." },
+      { type: "tool", id: "told", tool_call_id: "c", status: "error", content: "Fish." },
       { type: "human", id: "sees", name: "Ann", content: [{ type: "text", text: "See" }, { type: "image_url", image_url: { url: "https://127.0.0.1/pond.png" } }] },
     ];
     const answer = await fetch(`${bridge}/threads/${thread}/state`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ values: { messages } }) });
@@ -218,7 +218,7 @@ test("turns that come while a thread is watched are those of its page", async ()
     await page.locator(".turn").getByText("Ann").waitFor();
     const live = await turns(page);
     assert.equal(await page.locator("[data-news]").textContent(), "This page was updated.");
-    assert.ok(["result of <code>c", "https://127.0.0.1/pond.png"].every((part) => live.join("").includes(part)), live.join("\n"));
+    assert.ok(["result of <code>look", "· failed", "https://127.0.0.1/pond.png"].every((part) => live.join("").includes(part)), live.join("\n"));
     await page.reload();
     assert.deepEqual(live, await turns(page));
   });

@@ -23,3 +23,13 @@ func WithoutAgent(agent, message string) string {
 	}
 	return message
 }
+
+// WithoutTraceback replaces a traceback of Python with its last line, which is the exception.
+func WithoutTraceback(message string) string {
+	before, trace, found := strings.Cut(strings.TrimRightFunc(message, unicode.IsSpace), "Traceback (most recent call last):\n")
+	last := trace[strings.LastIndexByte(trace, '\n')+1:]
+	if !found || unicode.IsSpace(rune(last[0])) { // its end is missing
+		return message
+	}
+	return before + last
+}

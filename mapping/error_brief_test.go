@@ -19,3 +19,21 @@ func TestWithoutAgent(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutTraceback(t *testing.T) {
+	t.Parallel()
+	const trace = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+	for message, want := range map[string]string{
+		trace + "ValueError: no.\n":           "ValueError: no.",
+		"Answered 500: " + trace + "KeyError": "Answered 500: KeyError",
+		trace:                                 trace, // without its end
+		trace + "  File ":                     trace + "  File ",
+		"Traceback (most recent call last):":  "Traceback (most recent call last):",
+		"No trace.\nAnd no error.":            "No trace.\nAnd no error.",
+		"":                                    "",
+	} {
+		if got := WithoutTraceback(message); got != want {
+			t.Errorf("%q is shown as %q, want %q", message, got, want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func markOfAgent(a AgentInfo) string {
 func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 	row := agentRow{
 		Name: name, Dialect: a.Dialect, State: a.State, Profile: a.Profile, Kind: a.Kind, Stateful: a.Stateful, AskedAt: a.Asked,
-		Took: Span(a.Took), Settings: a.Settings, Calls: a.Calls, Mark: markOfAgent(a), Path: "inspect/agents/" + url.PathEscape(name) + "/try",
+		Took: mapping.Span(a.Took), Settings: a.Settings, Calls: a.Calls, Mark: markOfAgent(a), Path: "inspect/agents/" + url.PathEscape(name) + "/try",
 		Lost: []mapping.LossRow{},
 	}
 	for _, l := range losses {

@@ -141,15 +141,15 @@ func viewCompared(a, b comparedRun) compareView {
 	v := compareView{
 		A: a, B: b, SameRun: a.RunID == b.RunID, Inputs: matchInputs(a.run, b.run), Summary: summaryOf(&a, &b), Facts: factsOf(&a, &b),
 		Before: before, Turns: pairTurns(x[:len(x)-a.Rest], y[:len(y)-b.Rest]),
-		Seconds: max(a.Timing.Total, b.Timing.Total), Most: max(a.view.Story.MostTokens(), b.view.Story.MostTokens()),
+		Seconds: max(a.Timing.Total, b.Timing.Total), Most: max(mostTokens(a.view.Story.first), mostTokens(b.view.Story.first)),
 	}
 	if d := b.CreatedAt.Sub(a.CreatedAt); d >= time.Millisecond {
-		v.Later = Span(d) + " later"
+		v.Later = mapping.Span(d) + " later"
 	} else if d <= -time.Millisecond {
-		v.Later = Span(-d) + " earlier"
+		v.Later = mapping.Span(-d) + " earlier"
 	}
 	v.Counted = countTurns(v.Turns, before)
-	bars, others := a.view.Story.Bars, b.view.Story.Bars
+	bars, others := a.view.Story.first, b.view.Story.first
 	switch calls, also := slices.ContainsFunc(bars, isCall), slices.ContainsFunc(others, isCall); {
 	case also && !calls:
 		v.NoCalls = "a"

@@ -19,6 +19,8 @@ type turn struct {
 	Files    []fileLink `json:"files,omitempty"`
 	Calls    []toolCall `json:"calls,omitempty"`
 	Answers  string     `json:"answers,omitempty"`  // the id of the tool call
+	Tool     string     `json:"tool,omitempty"`     // the tool that was called, for the result of a call
+	Failed   bool       `json:"failed,omitempty"`   // the tool reported an error
 	Failure  bool       `json:"failure,omitempty"`  // the bridge's report of a failed run
 	Asks     bool       `json:"asks,omitempty"`     // a question that stopped a run
 	Question string     `json:"question,omitempty"` // the id of the open question with which the run of the page ended
@@ -33,6 +35,9 @@ func (t turn) Class() string {
 	class := "turn " + t.Role
 	if t.Failure {
 		class += " failure"
+	}
+	if t.Failed {
+		class += " failed"
 	}
 	if t.Asks {
 		class += " asks"
@@ -50,6 +55,8 @@ type fileLink struct {
 	Name string `json:"name,omitempty"`
 	Type string `json:"type,omitempty"` // media type
 	Link string `json:"link,omitempty"` // an address outside of the message, which is shown but never followed
+
+	File *fileView `json:"file,omitempty"` // the kept version; nil if there is none
 }
 
 type toolCall struct {
@@ -78,6 +85,7 @@ func readConversation(values json.RawMessage, before, limit int) conversation {
 		t.Index = i
 		p.Turns = append(p.Turns, t)
 	}
+	nameTools(p.Turns, list)
 	return p
 }
 
@@ -116,13 +124,41 @@ func turnOf(m json.RawMessage) turn {
 		t.Role = roleBridge
 	}
 	for _, a := range rule.Attachments(m) {
-		t.Files = append(t.Files, fileLink{a.Name, a.MIMEType, cut(a.Link).Text})
+		t.Files = append(t.Files, fileLink{Name: a.Name, Type: a.MIMEType, Link: cut(a.Link).Text})
 	}
-	calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
-	for _, c := range calls {
+	if t.Answers != "" {
+		t.Tool, t.Failed = t.Name, rawjson.GetText(m, "status") == "error"
+	}
+	for _, c := range callsIn(m) {
 		t.Calls = append(t.Calls, toolCall{rawjson.GetText(c, "id"), rawjson.GetText(c, "name"), cut(string(rawjson.Compact(rawjson.Get(c, "args"))))})
 	}
 	return t
+}
+
+// callsIn returns the tool calls of a message.
+func callsIn(m json.RawMessage) []json.RawMessage {
+	calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
+	return calls
+}
+
+// nameTools names the tools of results that do not name them, from the calls in all messages of the state.
+func nameTools(turns []turn, messages []json.RawMessage) {
+	var names map[string]string // by id of the call
+	for i := range turns {
+		t := &turns[i]
+		if t.Answers == "" || t.Tool != "" {
+			continue
+		}
+		if names == nil {
+			names = map[string]string{}
+			for _, m := range messages {
+				for _, c := range callsIn(m) {
+					names[rawjson.GetText(c, "id")] = rawjson.GetText(c, "name")
+				}
+			}
+		}
+		t.Tool = names[t.Answers]
+	}
 }
 
 // roleOf returns the speaker, from LangChain's type or OpenAI's role.

@@ -14,13 +14,13 @@ func TestConversation(t *testing.T) {
 	values := json.RawMessage(`{"messages":[
  {"type":"human","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}],"id":"1"},
  {"role":"assistant","content":"","name":"bot","tool_calls":[{"name":"rm","args":{"path":"/"},"id":"c1"}]},
- {"type":"tool","content":"done","tool_call_id":"c1"},
+ {"type":"tool","content":"done","tool_call_id":"c1","status":"error"},
  "bare", 7, {"type":"critic","content":"no"}]}`)
 	got := readConversation(values, 0, 10)
 	want := conversation{Total: 6, Turns: []turn{
 		{Index: 0, ID: "1", Role: "person", Text: cutText{Text: "look"}, Files: []fileLink{{Name: "1.bin", Link: "https://x.test/a.png"}}},
 		{Index: 1, Role: "agent", Name: "bot", Calls: []toolCall{{"c1", "rm", cutText{Text: `{"path":"/"}`}}}},
-		{Index: 2, Role: "tool", Text: cutText{Text: "done"}, Answers: "c1"},
+		{Index: 2, Role: "tool", Text: cutText{Text: "done"}, Answers: "c1", Tool: "rm", Failed: true},
 		{Index: 3, Role: "message", Text: cutText{Text: "bare"}},
 		{Index: 4, Role: "message"},
 		{Index: 5, Role: "critic", Text: cutText{Text: "no"}},

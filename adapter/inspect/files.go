@@ -3,7 +3,6 @@ package inspect
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"io"
 	"mime"
 	"net/http"
@@ -20,9 +19,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// fileView is a file that a run has written.
+// fileView is a version of a file of a thread. Its bytes and its preview have addresses below the thread's.
 type fileView struct {
-	ID      string `json:"artifact_id"`
+	Version int64  `json:"version"`
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
 	Preview string `json:"preview,omitempty"` // text or image; "" if there is none
@@ -38,31 +37,43 @@ const (
 // images are the types that browsers show without running anything.
 var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// listRunFiles returns the files of a page's rows that still exist.
-func (s *server) listRunFiles(ctx context.Context, run *mapping.Run, rows []row) (list []fileView, err error) {
-	var ids []string
-	for _, r := range rows {
-		for _, id := range r.Artifacts {
-			if !slices.Contains(ids, id) && len(ids) < maxRunFiles {
-				ids = append(ids, id)
-			}
+// versionsOf returns the newest version of each file as of a run, if the run wrote it or named it in an event. A file that
+// a run writes again with the same bytes still belongs to the run before it. Ids of runs are in the order of their creation.
+func versionsOf(run string, named []string, versions []adapter.FileVersion) (list []adapter.FileVersion) {
+	versions = slices.Clone(versions)
+	slices.SortStableFunc(versions, func(a, b adapter.FileVersion) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(b.RunID, a.RunID), cmp.Compare(b.Version, a.Version))
+	})
+	for _, v := range versions {
+		has := len(list) > 0 && list[len(list)-1].ID == v.ID
+		if !has && (v.RunID == run || v.RunID != "" && v.RunID < run && slices.Contains(named, v.ID)) {
+			list = append(list, v)
 		}
 	}
-	for _, id := range ids {
-		a, err := s.Service.GetArtifact(ctx, taskOf(run), id)
-		if isNotFound(err) {
-			continue // it was deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, fileView{a.ID, a.Path, a.Size, previewKind(&a)})
-	}
-	return list, nil
+	return list
 }
 
-func taskOf(run *mapping.Run) adapter.TaskRef {
-	return adapter.TaskRef{Agent: run.Agent, ID: run.TaskID, Flavour: run.Flavour}
+// attach gives the files in the turns their versions and returns the other versions. A file in a message is kept at the
+// path that is its name there.
+func attach(turns []turn, versions []adapter.FileVersion) (others []adapter.FileVersion) {
+	for _, v := range versions {
+		there := false
+		for i := range turns {
+			for n := range turns[i].Files {
+				if f := &turns[i].Files[n]; f.Link == "" && f.Name == v.Path && f.File == nil {
+					f.File, there = new(viewFile(&v)), true
+				}
+			}
+		}
+		if !there {
+			others = append(others, v)
+		}
+	}
+	return others
+}
+
+func viewFile(v *adapter.FileVersion) fileView {
+	return fileView{v.Version, v.Path, v.Size, previewKind(&v.Artifact)}
 }
 
 // previewKind returns the kind of preview for a file's declared type or name. A file without either may be text.
@@ -77,19 +88,15 @@ func previewKind(a *mapping.Artifact) string {
 	return ""
 }
 
-// runFile sends an image, or the beginning of a text, for a frame in which nothing runs. The type is determined from
+// filePreview sends an image, or the beginning of a text, for a frame in which nothing runs. The type is determined from
 // the bytes, not from the agent's declaration.
-func (s *server) runFile(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.Service.GetRun(r.Context(), refOf(r))
-	if err != nil {
-		return err
-	}
-	a, body, err := s.Service.OpenArtifact(r.Context(), taskOf(run), mux.Vars(r)["artifact_id"])
+func (s *server) filePreview(w http.ResponseWriter, r *http.Request) error {
+	a, body, err := s.openVersion(r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }() // nothing was written
-	kind, content, err := preview(&a, body)
+	kind, content, err := preview(&a.Artifact, body)
 	if err != nil {
 		return err
 	}
@@ -140,8 +147,8 @@ type versionView struct {
 	ModifiedAt time.Time        `json:"modified_at"`
 }
 
-func (s *server) listThreadFiles(ctx context.Context, thread string) ([]pathView, error) {
-	versions, err := s.Service.ListFileVersions(ctx, thread)
+// viewPaths groups versions, which are in the order of their paths.
+func viewPaths(versions []adapter.FileVersion) []pathView {
 	list := []pathView{}
 	for _, v := range versions {
 		if len(list) == 0 || list[len(list)-1].Path != v.Path {
@@ -150,16 +157,21 @@ func (s *server) listThreadFiles(ctx context.Context, thread string) ([]pathView
 		last := &list[len(list)-1]
 		last.Versions = append(last.Versions, versionView{v.Version, v.Fate, v.RunID, v.AgentCreated, v.Size, v.MIMEType, v.ModifiedAt})
 	}
-	return list, err
+	return list
+}
+
+// openVersion opens the version of a file that a request names.
+func (s *server) openVersion(r *http.Request) (v adapter.FileVersion, body io.ReadSeekCloser, err error) {
+	version, err := strconv.ParseInt(mux.Vars(r)["version"], 10, 64)
+	if err != nil {
+		return v, nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The version of a file must be a number.")
+	}
+	return s.Service.OpenFileVersion(r.Context(), threadOf(r), version)
 }
 
 // threadFile sends the bytes of a version.
 func (s *server) threadFile(w http.ResponseWriter, r *http.Request) error {
-	version, err := strconv.ParseInt(mux.Vars(r)["version"], 10, 64)
-	if err != nil {
-		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The version of a file must be a number.")
-	}
-	v, body, err := s.Service.OpenFileVersion(r.Context(), threadOf(r), version)
+	v, body, err := s.openVersion(r)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (p *period) finish() {
 	p.PerMinute = float64(p.Runs) / (chartBars * p.Bars[1].At.Sub(p.Bars[0].At).Minutes())
 	p.Usage = usageOrNil(p.sum)
 	if len(p.took) > 0 {
-		p.Median, p.Slow = Span(percentile(p.took, 50)), Span(percentile(p.took, 95))
+		p.Median, p.Slow = mapping.Span(percentile(p.took, 50)), mapping.Span(percentile(p.took, 95))
 	}
 	for i := range p.Bars {
 		if b := &p.Bars[i]; len(b.took) > 0 {
@@ -210,10 +210,10 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 func missingRuns(stateless, failed time.Duration) string {
 	var deleted []string
 	if stateless < overviewOf {
-		deleted = append(deleted, "stateless runs that ended more than "+Span(stateless)+" ago (retention.stateless)")
+		deleted = append(deleted, "stateless runs that ended more than "+mapping.Span(stateless)+" ago (retention.stateless)")
 	}
 	if failed < overviewOf {
-		deleted = append(deleted, "failed stateless runs that ended more than "+Span(failed)+" ago (retention.failed)")
+		deleted = append(deleted, "failed stateless runs that ended more than "+mapping.Span(failed)+" ago (retention.failed)")
 	}
 	if deleted == nil {
 		return ""

@@ -201,7 +201,7 @@ func TestShortBarsAreAboutTheSame(t *testing.T) {
 }
 
 func runOfStory(s *story) comparedRun {
-	s.Whole = s.More == 0
+	s.Whole, s.first = s.More == 0, s.Bars
 	return comparedRun{Steps: new(int), Whole: s.Whole, run: &mapping.Run{Status: mapping.RunSuccess}, view: runView{Story: s}}
 }
 

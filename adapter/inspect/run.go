@@ -54,8 +54,9 @@ type runView struct {
 	Usage     *usage              `json:"usage,omitempty"` // of an ended run; nil means unknown
 	Capture   string              `json:"capture"`
 	Calls     []*callLine         `json:"calls"`
+	NoCalls   string              `json:"no_calls,omitempty"` // why there are no calls
 	Answered  *callView           `json:"answered,omitempty"` // the newest failed call of a failed run
-	Files     []fileView          `json:"files,omitempty"`
+	Files     []fileView          `json:"files,omitempty"`    // with the story
 	Columns   []string            `json:"columns"`
 	Tokens    bool                `json:"tokens"` // the rows include tokens
 	After     int64               `json:"after,omitempty"`
@@ -171,8 +172,7 @@ func (s *server) viewRun(r *http.Request) (v runView, err error) {
 			return v, err
 		}
 	}
-	v.Files, err = s.listRunFiles(ctx, run, v.Rows)
-	return v, err
+	return v, nil
 }
 
 // readRun returns the view of a run without its rows, and its calls.
@@ -193,6 +193,7 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 	for n := range kept.Calls {
 		v.Calls = append(v.Calls, lineOfCall(&kept.Calls[n]))
 	}
+	v.NoCalls = whyNoCalls(&v)
 	why, err := s.Service.ExplainRun(ctx, ref)
 	if err != nil {
 		return v, nil, err
@@ -218,10 +219,33 @@ func (s *server) readRun(ctx context.Context, a *axis, withStory bool) (v runVie
 		v.Answer = textOrNil(lastWords(end.JSON()))
 	}
 	v.Timing = timingOf(run, time.Now(), head.AgentTime, kept)
-	if withStory {
-		v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end)
+	if !withStory {
+		return v, kept.Calls, nil
+	}
+	if v.Story, err = s.readStory(ctx, a, &v, kept.Calls, end); err != nil {
+		return v, nil, err
+	}
+	versions, err := s.Service.ListFileVersions(ctx, run.ThreadID)
+	versions = attach(v.Story.Turns, versionsOf(run.ID, v.Story.Artifacts, versions))
+	for i := range versions[:min(len(versions), maxRunFiles)] {
+		v.Files = append(v.Files, viewFile(&versions[i]))
 	}
 	return v, kept.Calls, err
+}
+
+// whyNoCalls returns a sentence about a run without calls. Calls of an active run may still come, unless none are kept.
+func whyNoCalls(v *runView) string {
+	switch {
+	case len(v.Calls) > 0:
+		return ""
+	case v.Capture == "off":
+		return "Calls to agents are not kept (inspector.capture: off)."
+	case v.Active():
+		return ""
+	case v.Capture == "errors" && v.Fault == nil:
+		return "Calls to agents are kept only for active and failed runs (inspector.capture: errors)."
+	}
+	return "No calls to the agent are kept for this run."
 }
 
 func readAxisQuery(r *http.Request) (axisQuery, error) {

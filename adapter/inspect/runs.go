@@ -190,7 +190,7 @@ func took(r mapping.Run, now time.Time) string {
 	if !r.EndedAt.IsZero() {
 		now = r.EndedAt
 	}
-	return Span(now.Sub(r.CreatedAt))
+	return mapping.Span(now.Sub(r.CreatedAt))
 }
 
 // State returns the status, or "answered".
@@ -208,21 +208,4 @@ func shortID(id string) string {
 	return strings.ToValidUTF8("…"+id[len(id)-shortIDLength:], "")
 }
 
-// Span formats a duration for display. The modules do the same with seconds in web/live.js.
-func Span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d > 0 && d < time.Millisecond:
-		return "under 1 ms"
-	case d.Round(time.Millisecond) < time.Second:
-		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
-	case d.Round(time.Second/10) < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Round(time.Second/10).Seconds())
-	case d.Round(time.Second) < time.Hour:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
-	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
-}
-
-func spanOf(seconds float64) string { return Span(time.Duration(seconds * float64(time.Second))) }
+func spanOf(seconds float64) string { return mapping.Span(time.Duration(seconds * float64(time.Second))) }

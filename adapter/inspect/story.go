@@ -26,11 +26,16 @@ type story struct {
 	Turns   []turn  `json:"turns"`
 	Earlier int     `json:"earlier,omitempty"` // turns that are left out before the first
 	Bars    []bar   `json:"bars"`
-	More    int     `json:"more_bars,omitempty"` // bars that are left out after the last
+	More    int     `json:"more_bars,omitempty"` // bars that are left out before the others, none of which failed if there is room
 	Seconds float64 `json:"seconds"`             // length of the time axis
 	Whole   bool    `json:"whole"`               // all events of the run were read
+	Last    int64   `json:"last"`                // the last event that was read
 
-	all []turn // with those that are left out
+	Artifacts []string `json:"-"` // named by its events
+
+	// For comparisons, which begin at the start of a run: all turns, and the first bars with the later ones that failed.
+	all   []turn
+	first []bar
 }
 
 const (
@@ -80,6 +85,8 @@ type storyReader struct {
 	newest float64 // when the newest step ended, or the run started
 	whole  bool
 	count  int
+	seq    int64    // of the last event
+	named  []string // ids of artifacts
 }
 
 func (r *storyReader) since(at time.Time) float64 { return max(0, at.Sub(r.run.CreatedAt).Seconds()) }
@@ -136,6 +143,7 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 			return false
 		}
 		r.add(e)
+		r.seq, r.named = e.Seq, append(r.named, e.Head.Artifacts...)
 		return true
 	})
 	if err != nil {
@@ -144,11 +152,14 @@ func (s *server) readStory(ctx context.Context, a *axis, v *runView, calls []ada
 	if end != nil {
 		r.after = end
 	}
-	st := &story{Seconds: v.Timing.Total, Whole: r.whole}
+	st := &story{Seconds: v.Timing.Total, Whole: r.whole, Last: r.seq, Artifacts: r.named}
 	st.all = r.turns(v)
 	st.Earlier = max(0, len(st.all)-storyTurns)
 	st.Turns = st.all[st.Earlier:]
-	st.Bars, st.More = r.waterfall(v.Timing, calls)
+	bars := r.waterfall(v.Timing, calls)
+	st.first = firstBars(bars)
+	st.Bars = lastBars(bars)
+	st.More = len(bars) - len(st.Bars)
 	st.connect()
 	st.Summary = r.summary(v)
 	return st, nil
@@ -186,9 +197,24 @@ func (st *story) callOf(step *bar) (call *bar) {
 	return call
 }
 
+// colour returns the name of the bar's colour in the legend.
+func (b bar) colour() string {
+	if b.Failed {
+		return "failed"
+	}
+	return string(b.Kind)
+}
+
+// Has reports whether a bar has a colour of the legend.
+func (st *story) Has(colour string) bool {
+	return slices.ContainsFunc(st.Bars, func(b bar) bool { return b.colour() == colour })
+}
+
 // MostTokens returns the largest number of tokens of a bar.
-func (st *story) MostTokens() (most int64) {
-	for _, b := range st.Bars {
+func (st *story) MostTokens() int64 { return mostTokens(st.Bars) }
+
+func mostTokens(bars []bar) (most int64) {
+	for _, b := range bars {
 		if b.Usage != nil {
 			most = max(most, b.Usage.Tokens())
 		}
@@ -197,7 +223,7 @@ func (st *story) MostTokens() (most int64) {
 }
 
 // waterfall returns all bars in the order in which they begin.
-func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar, more int) {
+func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar) {
 	if t.Waiting >= 0.001 || r.run.StartedAt.IsZero() && r.run.Status.Active() {
 		list = append(list, bar{Kind: barWaiting, Name: "waiting", End: t.Waiting})
 	}
@@ -207,7 +233,6 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		list = append(list, bar{Kind: barCall, Name: nameOfCall(c), Call: c.N, Begin: r.since(calls[i].At), End: r.since(calls[i].At.Add(calls[i].Took)), Failed: c.Failed(), Reads: c.Method == http.MethodGet})
 	}
 	switch {
-	case !r.whole:
 	case r.run.Fault != nil:
 		at := r.failedAt(t, calls)
 		if !slices.ContainsFunc(list, func(b bar) bool { return b.Failed }) {
@@ -216,12 +241,33 @@ func (r *storyReader) waterfall(t timing, calls []adapter.AgentCall) (list []bar
 		if rest := (bar{Kind: barRest, Name: "end of the run", Begin: at, End: t.Total}); rest.Length() >= 0.001 {
 			list = append(list, rest)
 		}
-	case r.run.Status.Active() && !r.run.StartedAt.IsZero():
+	case r.whole && r.run.Status.Active() && !r.run.StartedAt.IsZero():
 		list = append(list, bar{Kind: barRest, Name: "working", Begin: max(r.newest, t.Waiting), End: t.Total})
 	}
 	slices.SortStableFunc(list, func(a, b bar) int { return cmp.Compare(a.Begin, b.Begin) })
-	more = max(0, len(list)-storyBars)
-	return list[:len(list)-more], more
+	return list
+}
+
+// lastBars returns the last bars, as in the conversation, and the earlier ones that failed.
+func lastBars(all []bar) []bar {
+	over := len(all) - storyBars
+	list := slices.DeleteFunc(slices.Clone(all), func(b bar) bool {
+		if over <= 0 || b.Failed {
+			return false
+		}
+		over--
+		return true
+	})
+	return list[max(0, len(list)-storyBars):]
+}
+
+// firstBars returns the first bars, and the later ones that failed.
+func firstBars(all []bar) []bar {
+	n := 0
+	return slices.DeleteFunc(slices.Clone(all), func(b bar) bool {
+		n++
+		return n > storyBars && !b.Failed
+	})
 }
 
 // failedAt returns when a run failed: after the newest step and the calls, or at its end if no calls were kept.
@@ -266,6 +312,9 @@ func (r *storyReader) turns(v *runView) (list []turn) {
 	fresh := []turn{}
 	for _, m := range newMessages(r.before, r.after) {
 		fresh = append(fresh, turnOf(m))
+	}
+	if r.after != nil {
+		nameTools(fresh, r.after.Messages())
 	}
 	spoken := slices.ContainsFunc(fresh, func(t turn) bool { return t.Role == "person" })
 	if v.Request != nil && !spoken {
@@ -332,8 +381,9 @@ const maxCause = 200 // runes
 // causeOf returns the cause of a failure without its consequence and advice. Other texts than the bridge's messages about
 // agents are returned as they are.
 func causeOf(agent string, f *mapping.Fault) string {
-	short := mapping.WithoutAgent(agent, f.Message)
-	if short == f.Message {
+	message := mapping.WithoutTraceback(f.Message)
+	short := mapping.WithoutAgent(agent, message)
+	if short == message {
 		return brief(short)
 	}
 	short = strings.TrimSuffix(short, ".")
@@ -435,7 +485,7 @@ func (r *storyReader) summary(v *runView) string {
 	case len(v.Closed) == 0 || len(v.Questions) > 0:
 		return said
 	case v.Continued != "":
-		return said + " Another run answered."
+		return said + " It was answered, and another run continued."
 	}
 	return said + " No question is open now."
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +53,9 @@ func TestCausesAreShort(t *testing.T) {
 		`Agent "a" at h answered 500: ModelError: no answer.`:                                                                               "the agent answered 500, “ModelError: no answer”",
 		`Agent "a" at h answered 503: it is overloaded. Try again later.`:                                                                   "the agent answered 503 because it is overloaded",
 		`Agent "a" at h answered 500.`: "the agent answered 500",
-		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`: `the agent no longer knows the task "t"; it was probably restarted`,
+		`The agent "a" at h no longer knows the task "t"; it was probably restarted. Start a new run.`:       `the agent no longer knows the task "t"; it was probably restarted`,
+		"Traceback (most recent call last):\n  File \"a. py\", line 1\nValueError: no.":                      "ValueError: no.",
+		"Agent \"a\" at h answered 500: Traceback (most recent call last):\n  File \"a.py\"\nKeyError: 'x'.": "the agent answered 500, “KeyError: 'x'”",
 		`Agent "a" .`:                                "the agent ",
 		`Agent "a" über alles.`:                      "the agent über alles",
 		`The database cannot be reached: it is down`: "The database cannot be reached: it is down",
@@ -82,7 +85,7 @@ func TestBarsShareOneAxis(t *testing.T) {
 		r.add(&state.Entry{Event: ev})
 	}
 	calls := []adapter.AgentCall{{N: 1, At: at(12), Took: 40 * time.Millisecond, Method: "POST", URL: "http://agent/runs/stream?x=1", Status: 500}}
-	got, more := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, calls)
+	got := r.waterfall(timing{Total: 0.06, Waiting: 0.01}, calls)
 	want := []bar{
 		{Kind: barWaiting, Name: "waiting", End: 0.01},
 		{Kind: barStep, Name: "plan", Seq: 2, Begin: 0.01, End: 0.03, Usage: &usage{Input: 3, Output: 1}, IDs: []string{""}},
@@ -91,15 +94,43 @@ func TestBarsShareOneAxis(t *testing.T) {
 		{Kind: barStep, Name: "sub", Seq: 5, Begin: 0.03, End: 0.05, IDs: []string{"m", "gone"}},
 		{Kind: barRest, Name: "end of the run", Begin: 0.052, End: 0.06},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || more != 0 || r.steps != 2 {
-		t.Errorf("%d steps, %d more bars (-want +got):\n%s", r.steps, more, diff)
+	if diff := cmp.Diff(want, got); diff != "" || r.steps != 2 {
+		t.Errorf("%d steps (-want +got):\n%s", r.steps, diff)
 	}
-	got, _ = r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil)
+	got = r.waterfall(timing{Total: 0.06, Waiting: 0.01}, nil)
 	if failed := (bar{Kind: barRest, Name: "failed", Begin: 0.06, End: 0.06, Failed: true}); !cmp.Equal(got[len(got)-1], failed) {
 		t.Errorf("without calls the failure is %+v", got[len(got)-1])
 	}
-	if got, more := r.waterfall(timing{}, make([]adapter.AgentCall, storyBars)); len(got) != storyBars || more != 4 {
-		t.Errorf("%d bars and %d more", len(got), more)
+}
+
+// A long run keeps its failures and its end, which are also in its conversation.
+func TestLongRunShowsItsFailures(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		run := &mapping.Run{Status: mapping.RunError, Fault: &mapping.Fault{Code: "agent_failed"}}
+		r := &storyReader{run: run, whole: whole}
+		for n := range 3 * storyBars {
+			r.bars = append(r.bars, bar{Kind: barStep, Begin: float64(n), End: float64(n + 1), Failed: n == 7 && whole})
+		}
+		all := r.waterfall(timing{Total: 3 * storyBars}, nil)
+		got, first := lastBars(all), firstBars(all)
+		last := got[len(got)-1]
+		if whole {
+			if got[0].Begin != 7 || last.Begin != 3*storyBars-1 || len(got) != storyBars {
+				t.Errorf("%d bars from %+v to %+v", len(got), got[0], last)
+			}
+			if len(first) != storyBars || first[0].Begin != 0 || first[storyBars-1].Begin != storyBars-1 {
+				t.Errorf("the first %d bars are from %+v", len(first), first[0])
+			}
+		} else if !last.Failed || len(got) != storyBars || !first[len(first)-1].Failed {
+			t.Errorf("%d bars; the last of a run that was not read to its end is %+v", len(got), last)
+		}
+		for i := range r.bars {
+			r.bars[i].Failed = true
+		}
+		if got = lastBars(r.waterfall(timing{Total: 3 * storyBars}, nil)); len(got) != storyBars {
+			t.Errorf("%d failed bars", len(got))
+		}
 	}
 }
 
@@ -161,6 +192,30 @@ func TestAConversationIsTheRunsOwn(t *testing.T) {
 	r = storyReader{run: &mapping.Run{}}
 	if got := r.turns(&runView{}); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// The legend has the colours of the bars. The reason for missing calls is given when the run has ended.
+func TestLegendAndMissingCalls(t *testing.T) {
+	t.Parallel()
+	st := story{Bars: []bar{{Kind: barWaiting}, {Kind: barStep, Failed: true}, {Kind: barCall}}}
+	if st.Has("step") || !st.Has("call") || !st.Has("failed") {
+		t.Errorf("step %t, call %t, failed %t", st.Has("step"), st.Has("call"), st.Has("failed"))
+	}
+	for _, c := range []struct {
+		view runView
+		want string // a part
+	}{
+		{runView{Capture: "off", Status: mapping.RunRunning}, "inspector.capture: off"},
+		{runView{Capture: "all", Status: mapping.RunRunning}, ""},
+		{runView{Capture: "all", Status: mapping.RunSuccess, Calls: []*callLine{{N: 1}}}, ""},
+		{runView{Capture: "errors", Status: mapping.RunSuccess}, "inspector.capture: errors"},
+		{runView{Capture: "errors", Status: mapping.RunError, Fault: &mapping.Fault{}}, "for this run"},
+		{runView{Capture: "all", Status: mapping.RunSuccess}, "for this run"},
+	} {
+		if got := whyNoCalls(&c.view); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s, %s: %q, want %q", c.view.Capture, c.view.Status, got, c.want)
+		}
 	}
 }
 

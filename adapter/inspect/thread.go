@@ -112,9 +112,12 @@ func (s *server) viewThread(ctx context.Context, id string, beforeTurn int, plac
 	if v.Tree, err = s.readTree(ctx, t, v.Runs, place); err != nil {
 		return v, err
 	}
-	if v.Files, err = s.listThreadFiles(ctx, t.ID); err != nil {
+	versions, err := s.Service.ListFileVersions(ctx, t.ID)
+	if err != nil {
 		return v, err
 	}
+	v.Files = viewPaths(versions)
+	attach(v.Conversation.Turns, versions)
 	v.Told, err = s.listTold(ctx, t.ID)
 	return v, err
 }

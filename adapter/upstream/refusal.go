@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -81,7 +82,7 @@ func (c *Client) shownMessage(body []byte) string {
 		// Redact before the tags are removed, because a part of a credential may look like a tag.
 		said, page = markup.ReplaceAllString(c.Redact(said), " "), "an HTML page, perhaps not from the agent: "
 	}
-	said = strings.TrimRight(c.Excerpt(said, saidMost), ".")
+	said = strings.TrimRight(c.Excerpt(mapping.WithoutTraceback(said), saidMost), ".")
 	return strings.TrimSuffix(page+said, ": ")
 }
 

@@ -39,6 +39,7 @@ func TestRefusal(t *testing.T) {
 		{500, "", "<html></html>", ": an HTML page, perhaps not from the agent."},
 		{500, "", "5 < 6, and 7 > 6.", ": 5 < 6, and 7 > 6."},
 		{500, "", " \n", "."},
+		{500, "", "Traceback (most recent call last):\n" + strings.Repeat("  File \"a.py\", line 1, in f\n", 20) + "ValueError: no seed\n", ": ValueError: no seed."},
 		{500, "3", "", " (Retry-After: 3)."},
 	} {
 		header := http.Header{}

@@ -60,7 +60,7 @@ func (s *Service) explainPending(e *adapter.Explanation, st store.RunSummary) {
 	switch {
 	case wait > 0 && !makesRoom:
 		e.Reason, e.Delayed = adapter.ReasonDelayed, &adapter.DelayedReason{Due: st.Run.RunAfter, AfterSeconds: wait.Seconds()}
-		e.Message = fmt.Sprintf("It is scheduled to start in %s.", wait.Round(time.Second))
+		e.Message = fmt.Sprintf("It is scheduled to start in %s.", mapping.Span(wait))
 	case st.Ahead > 0:
 		e.Reason, e.Queue = adapter.ReasonQueue, &adapter.QueueReason{Place: st.Ahead, Before: queued(st.Before)}
 		first := fmt.Sprintf("run %s (%s)", st.Before[0].ID, st.Before[0].Status)
@@ -126,7 +126,10 @@ func (s *Service) explainRunning(e *adapter.Explanation, st store.RunSummary) {
 		e.Message = fmt.Sprintf("It is waiting for agent %s, which is waiting for something outside the conversation, such as an authorization by a person.", st.Run.Agent)
 		return
 	}
-	e.Message = fmt.Sprintf("It is waiting for agent %s, which has sent nothing for step %d in the last %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
+	e.Message = fmt.Sprintf("It is waiting for agent %s to send step %d.", st.Run.Agent, up.Step)
+	if quiet := st.Now.Sub(up.Since); quiet >= time.Second {
+		e.Message = fmt.Sprintf("It is waiting for agent %s, which has sent nothing for step %d in the last %s.", st.Run.Agent, up.Step, mapping.Span(quiet))
+	}
 }
 
 func explainEnded(e *adapter.Explanation, st store.RunSummary) (err error) {

@@ -196,6 +196,9 @@ export function seconds(s) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** A number as the pages write it. */
+export const thousands = (n) => n.toLocaleString("en-US");
+
 /** A cost as the pages write it; "" for none. */
 export function dollars(cost) {
   if (!(cost > 0)) return "";
@@ -207,7 +210,10 @@ export function pausable(follow) {
   const bar = document.querySelector("p.live");
   const button = bar.querySelector("button"), status = bar.querySelector("[role=status]");
   const words = { live: "Live.", paused: "Paused.", waiting: "The bridge does not answer; trying again.", refused: "The bridge does not accept your key; trying again.", gone: "This no longer exists.", over: "It has ended." };
-  const watch = follow((state) => { status.textContent = words[state]; });
+  const watch = follow((state) => {
+    status.textContent = words[state];
+    button.hidden = state === "gone" || state === "over";
+  });
   button.addEventListener("click", () => {
     if (watch.paused) watch.resume();
     else watch.pause();

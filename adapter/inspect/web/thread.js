@@ -10,6 +10,7 @@ const questions = (within) => new Set([...within.querySelectorAll('input[name="q
 function show(now) {
   const take = (selector) => page.querySelector(selector).replaceWith(document.adoptNode(now.querySelector(selector)));
   const open = questions(now), shown = questions(page);
+  const unfolded = new Set([...page.querySelectorAll("details[open] > summary > code")].map((name) => name.textContent));
   take("[data-turns]");
   take("[data-status]");
   let held = false;
@@ -18,6 +19,7 @@ function show(now) {
     if (old.matches(":focus-within") || old.querySelector(":checked, details[open]")) held = true;
     else take(part);
   }
+  for (const name of page.querySelectorAll("details > summary > code")) if (unfolded.has(name.textContent)) name.closest("details").open = true;
   showTimes();
   const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
   const change = closed ? "A question here was answered. " : asked ? "The agent asks a question. " : held ? "The thread has changed. " : "";

@@ -40,7 +40,7 @@ func (i *inspector) aboutAgents(ctx context.Context, names []string) map[string]
 }
 
 func shownCalls(s front.CallSummary) *inspect.AgentCalls {
-	return &inspect.AgentCalls{Calls: s.Calls, Failed: s.Failed, Median: inspect.Span(s.Median), Slow: inspect.Span(s.Slow), Answered: s.Answered}
+	return &inspect.AgentCalls{Calls: s.Calls, Failed: s.Failed, Median: mapping.Span(s.Median), Slow: mapping.Span(s.Slow), Answered: s.Answered}
 }
 
 func stepsOf(c config.Agent) string {

@@ -159,6 +159,11 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 		if n := len(v.List("calls")); (n > 0) != kept {
 			t.Errorf("%s: %d calls were kept", capture, n)
 		}
+		page := show(t, b, at).String()
+		inOrder(t, page, "Where the time went", `data-colour="step"><`, `id="axis"`)
+		if strings.Contains(page, `data-colour="call" hidden`) == kept || strings.Contains(page, `id="calls" hidden`) != kept {
+			t.Errorf("%s: %s", capture, page)
+		}
 		b.Do("DELETE", "/threads/"+v.Text("thread_id"), "").Is(204)
 		for _, path := range []string{at, at + "/calls/1", at + "/log/1", at + "/events", at + "/export/har"} {
 			b.Get(path).Want(t, 404)
@@ -175,14 +180,14 @@ auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {i
 	mine, other := []string{"X-Api-Key", "0123456789abcdef0123456789abcdef"}, []string{"X-Api-Key", "1123456789abcdef0123456789abcdef"}
 	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]}}`, mine...).OK()
 	id := b.Do("GET", "/inspect", "", mine...).OK().Text("runs.0.run_id")
-	for _, path := range []string{"", "/events", "/log/1", "/log/1/data", "/calls/1", "/calls/1/sent", "/export/ndjson", "/export/har", "/files/x"} {
-		if path != "/events" && path != "/files/x" {
+	for _, path := range []string{"", "/events", "/log/1", "/log/1/data", "/calls/1", "/calls/1/sent", "/export/ndjson", "/export/har"} {
+		if path != "/events" {
 			b.Do("GET", "/inspect/runs/"+id+path, "", mine...).OK()
 		}
 		b.Do("GET", "/inspect/runs/"+id+path, "", other...).Want(t, 404)
 		b.Do("GET", "/inspect/runs/nothing"+path, "", mine...).Want(t, 404)
 	}
-	for _, path := range []string{"/log/x", "/log/99999", "/log/1/nothing", "/calls/x", "/calls/999", "/calls/1/nothing", "/export/pdf", "/files/x"} {
+	for _, path := range []string{"/log/x", "/log/99999", "/log/1/nothing", "/calls/x", "/calls/999", "/calls/1/nothing", "/export/pdf"} {
 		b.Do("GET", "/inspect/runs/"+id+path, "", mine...).Want(t, 404)
 	}
 	b.Do("GET", "/inspect/runs/"+id+"?after=x", "", mine...).Want(t, 422)
@@ -236,7 +241,7 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 	if len(files) != 1 || rig.Dig(files[0], "preview") != "text" {
 		t.Fatalf("files %v", files)
 	}
-	shown := b.Get(at + "/files/" + fmt.Sprint(rig.Dig(files[0], "artifact_id"))).OK()
+	shown := b.Get(fmt.Sprintf("/inspect/threads/%s/files/%v/preview", b.Get(at).OK().Text("thread_id"), rig.Dig(files[0], "version"))).OK()
 	policy := shown.Header.Get("Content-Security-Policy")
 	if shown.String() != "42" || shown.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !rig.Says(policy, "sandbox", "default-src 'none'") {
 		t.Errorf("%s, %s, %s", shown, shown.Header.Get("Content-Type"), policy)
@@ -244,6 +249,33 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 	page := b.Do("GET", at, "", asBrowser...).OK()
 	if !strings.Contains(string(page.Body), `<iframe class="preview" sandbox title="Preview of out/result.txt"`) {
 		t.Errorf("%s", page)
+	}
+}
+
+// TestRunsKeepTheirFiles checks that a run shows the version of a file that it wrote, not that of a later run, and a file in
+// its messages with a preview.
+func TestRunsKeepTheirFiles(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	at, words := b.Thread(), []string{"first words", "second words"}
+	const image = `{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}` // text, which the agent repeats
+	var runs []string
+	for n, said := range words {
+		b.On(at, fmt.Sprintf(`{"assistant_id":"a","input":{"messages":[{"role":"user","id":"m%d","content":[{"type":"text","text":"%s"},%s]}]}}`, n, said, image))
+		runs = append(runs, newestRun(b))
+	}
+	for n, want := range words {
+		v := b.Get("/inspect/runs/" + runs[n]).OK()
+		files := v.List("files")
+		if len(files) != 1 || rig.Dig(files[0], "path") != "answer.txt" {
+			t.Fatalf("%s", v)
+		}
+		if got := b.Get(fmt.Sprintf("/inspect%s/files/%v/preview", at, rig.Dig(files[0], "version"))).OK().String(); !strings.Contains(got, want) {
+			t.Errorf("run %d shows %q, want %q", n, got, want)
+		}
+		for _, page := range []string{"/inspect/runs/" + runs[n], "/inspect" + at} {
+			show(t, b, page).Want(t, 200, fmt.Sprintf(`title="Preview of m%d.png"`, n))
+		}
 	}
 }
 

@@ -193,13 +193,20 @@ func TestRunPageCountsAnOpenCall(t *testing.T) {
 	gate.Await(t)
 	defer gate.Open()
 	at := "/inspect/runs/" + newestRun(b)
+	if why := b.Get(at).OK().Text("why"); strings.Contains(why, "0s") || strings.Contains(why, " ms") {
+		t.Errorf("%s", why)
+	}
 	events := watch(t, b, at+"/events")
 	for range 3 { // the first reports the state when the stream began
 		if event := <-events; event != "changed" {
 			t.Fatalf("event %q", event)
 		}
 	}
-	timing := b.Get(at).OK().At("timing").(map[string]any)
+	v := b.Get(at).OK()
+	if why := v.Text("why"); !regexp.MustCompile(`for step 1 in the last \d+\.\d s\.$`).MatchString(why) {
+		t.Errorf("%s", why)
+	}
+	timing := v.At("timing").(map[string]any)
 	if timing["agent_seconds"].(float64) < 1 || timing["bridge_seconds"].(float64) > timing["agent_seconds"].(float64) {
 		t.Errorf("%v", timing)
 	}

@@ -106,7 +106,7 @@ func TestAnsweredRunShowsItsAnswer(t *testing.T) {
 				rig.Dig(answer, "text.text") != c.said || rig.Dig(answer, "run_id") != answered {
 				t.Errorf("%s", v)
 			}
-			if said := v.Text("story.summary"); !strings.HasPrefix(said, "Asked a question ") || !strings.HasSuffix(said, " Another run answered.") {
+			if said := v.Text("story.summary"); !strings.HasPrefix(said, "Asked a question ") || !strings.HasSuffix(said, " It was answered, and another run continued.") {
 				t.Errorf("%s", said)
 			}
 			show(t, c.b, at+asked).Want(t, 200, "interrupted, answered<", `runs/`+answered+`">run that continued</a>`)

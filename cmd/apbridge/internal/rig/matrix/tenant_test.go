@@ -169,7 +169,6 @@ func (e *belongings) looked() {
 	e.ids["version"], e.ids["run_id"] = fmt.Sprintf("%.0f", thread.At("files.0.versions.0.version")), thread.Text("files.0.versions.0.run_id")
 	run := e.as(rig.KeyA, "GET", "/inspect/runs/"+e.ids["run_id"], "").OK()
 	e.ids["seq"], e.ids["n"] = fmt.Sprintf("%.0f", run.At("rows.0.seq")), fmt.Sprintf("%.0f", run.At("calls.0.n"))
-	e.ids["artifact_id"] = run.Text("files.0.artifact_id")
 	e.ids["part"], e.ids["side"], e.ids["form"], e.ids["index"], e.ids["file"] = "data", "sent", "ndjson", "0", "live.js"
 }
 
