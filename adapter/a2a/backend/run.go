@@ -17,7 +17,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
@@ -205,16 +204,12 @@ func (r *run) withExtras(first wire.Part) (parts wire.Parts) {
 	return parts
 }
 
-// answerPart returns an answer as text, or as data if it is an object or a list.
+// answerPart returns an answer as text, or as data if it is no text.
 func answerPart(a rule.Answer) wire.Part {
-	text := a.Text
-	if a.Continue {
-		text = "continue"
+	if a.Data {
+		return wire.DataPart(json.RawMessage(a.Text))
 	}
-	if kind := rawjson.Kind([]byte(text)); (kind == '{' || kind == '[') && rawjson.Valid([]byte(text)) {
-		return wire.DataPart(json.RawMessage(text))
-	}
-	return wire.TextPart(text)
+	return wire.TextPart(a.Text)
 }
 
 // filePart returns a file of the thread as bytes.

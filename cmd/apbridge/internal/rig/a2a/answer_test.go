@@ -1,0 +1,131 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/a2a/wire"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/google/uuid"
+)
+
+// a2aAgents are agents of each version and binding.
+func a2aAgents() []*adaptertest.A2AAgent {
+	return []*adaptertest.A2AAgent{{}, {HTTP: true}, {Version: "0.3"}, {Version: "0.3", HTTP: true}}
+}
+
+// receivedBy returns the parts of the message that an agent received last.
+func receivedBy(t *testing.T, agent *adaptertest.A2AAgent) wire.Parts {
+	t.Helper()
+	version, m := wire.V1, agent.Seen[len(agent.Seen)-1]
+	switch {
+	case agent.HTTP && agent.Version != "":
+		version, m["content"] = wire.V03HTTP, m["parts"]
+	case agent.Version != "":
+		version = wire.V03
+	}
+	var got wire.Message
+	if err := leniently.Read(version, raw(t, m), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Parts
+}
+
+// shownAnswer is shownParts with data marked as such.
+func shownAnswer(parts wire.Parts) string {
+	if len(parts) > 0 && parts[0].Kind == wire.PartData {
+		return "data: " + shownParts(parts)
+	}
+	return shownParts(parts)
+}
+
+// TestAnswersReachA2AAgentsUnchanged checks that an A2A agent gets a text as text and any other value as data, however it was
+// sent, and that no answer is taken for consent.
+func TestAnswersReachA2AAgentsUnchanged(t *testing.T) {
+	t.Parallel()
+	link := wire.Part{Kind: wire.PartURL, URL: "https://example.com/map.png", Filename: "map.png", MediaType: "image/png"}
+	for _, agent := range a2aAgents() {
+		t.Run(fmt.Sprintf("version %q, http %v", agent.Version, agent.HTTP), func(t *testing.T) {
+			t.Parallel()
+			c := before(t, agent)
+			ask := func(thread string) (task, question string) {
+				t.Helper()
+				asked := c.call("SendMessage", message(uuid.NewString(), "ask", thread)).Want(t, 200, "TASK_STATE_INPUT_REQUIRED")
+				return asked.Text("result.task.id"), asked.Text("result.task.status.message.parts.1.data.interrupt_id")
+			}
+			check := func(how, want string) {
+				t.Helper()
+				if got := shownAnswer(receivedBy(t, agent)); got != want {
+					t.Errorf("%s: the agent received %s, want %s", how, got, want)
+				}
+			}
+			for _, s := range speakers(c) {
+				for want, parts := range map[string]wire.Parts{
+					"yes": {wire.TextPart("yes")}, "y": {wire.TextPart("y")}, `{"a":1}`: {wire.TextPart(`{"a":1}`)},
+					"data: true": {wire.DataPart(json.RawMessage("true"))}, "data: []": {wire.DataPart(json.RawMessage("[]"))},
+					`data: {"decisions":[{"type":"approve"},{"type":"approve"}]}`: {wire.DataPart(json.RawMessage(`{"decisions": [{"type": "approve"}, {"type": "approve"}]}`))},
+					`ok|https://example.com/map.png map.png image/png`:            {wire.TextPart("ok"), link},
+				} {
+					task, _ := ask("")
+					m := &wire.Message{MessageID: uuid.NewString(), TaskID: task, Role: wire.RoleUser, Parts: parts}
+					var sent wire.SendMessageResponse
+					s.call(wire.MethodSendMessage, &wire.SendMessageRequest{Message: m, Configuration: &wire.SendMessageConfiguration{}}, &sent)
+					check(s.version.String()+" message", want)
+					if h := sent.Task.History; shownAnswer(h[len(h)-1].Parts) != want {
+						t.Errorf("the history of %s has %s, want %s", s.version, shownAnswer(h[len(h)-1].Parts), want)
+					}
+				}
+			}
+			for resume, want := range map[string]string{
+				`"yes"`: "yes", `"[1]"`: "[1]", `true`: "data: true", `[{"type":"ignore"}]`: `data: [{"type":"ignore"}]`,
+				`[{"type":"accept"}]`: `data: [{"type":"accept"}]`, `1.5`: "data: 1.5", `null`: "data: null",
+			} {
+				for _, byID := range []bool{false, true} {
+					thread := c.Post("/threads", "{}").OK().Text("thread_id")
+					_, question := ask(`,"contextId":"` + thread + `"`)
+					value := resume
+					if byID {
+						value = `{"` + question + `":` + resume + `}`
+					}
+					c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","command":{"resume":`+value+`}}`).Want(t, 200)
+					check("command.resume", want)
+				}
+			}
+			thread := c.Post("/threads", "{}").OK().Text("thread_id")
+			ask(`,"contextId":"` + thread + `"`)
+			c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":null}`).Want(t, 422, "waits for an answer")
+			task := c.Post("/ap/v1/agent/tasks", `{"input":"ask"}`).OK().Text("task_id")
+			for range 2 { // the draft and the question
+				c.Post("/ap/v1/agent/tasks/"+task+"/steps", "{}").OK()
+			}
+			c.Post("/ap/v1/agent/tasks/"+task+"/steps", `{"input":"ok"}`).OK()
+			check("a step", "ok")
+		})
+	}
+}
+
+// TestDecisionsOverTwoBridges checks that a graph behind two bridges gets the decisions that a client sent.
+func TestDecisionsOverTwoBridges(t *testing.T) {
+	t.Parallel()
+	const answer = `{"decisions":[{"type":"approve"}]}`
+	var resumed atomic.Bool
+	agent := &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {
+		if !strings.Contains(string(body), `"resume"`) {
+			return adaptertest.AskPlay()
+		}
+		resumed.Store(strings.Contains(string(body), answer))
+		return adaptertest.ChatPlay()
+	}}
+	inner := rig.Configured(t, "agents: {graph: {url: $GRAPH, dialect: threadrun}}", map[string]http.Handler{"graph": agent})
+	c := client{rig.Configured(t, `agents: {graph: {url: "`+inner.URL+`/a2a/graph", dialect: a2a}}`, nil), "graph"}
+	task := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED").Text("result.task.id")
+	c.call("SendMessage", `{"message":{"messageId":"m-2","role":"ROLE_USER","taskId":"`+task+`","parts":[{"data":`+answer+`}]}}`).Want(t, 200, "COMPLETED")
+	if !resumed.Load() {
+		t.Error("the graph was not resumed with the decisions")
+	}
+}
