@@ -358,6 +358,8 @@ type Link struct {
 	Profile          string   `json:"profile,omitempty"`           // a probe's findings about the server
 	Topic            string   `json:"topic,omitempty"`             // upstream topic, if the server has topics
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
+	// Uploaded marks the uploads that the upstream topic has received with messages.
+	Uploaded UploadCursor `json:"uploaded,omitempty"`
 }
 
 // Agreed reports whether both sides held the same state after the run of the link.

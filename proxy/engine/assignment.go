@@ -126,7 +126,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	links, err := x.store.Links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
-			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
+			l.Agent, l.Topic, l.Profile, l.Uploaded = other.Agent, other.Topic, other.Profile, other.Uploaded
 		}
 	}
 	return err

@@ -129,3 +129,87 @@ func TestDecisionsOverTwoBridges(t *testing.T) {
 		t.Error("the graph was not resumed with the decisions")
 	}
 }
+
+// say sends a message and returns its task.
+func (s speaker) say(taskID, contextID string, parts ...wire.Part) *wire.Task {
+	s.T.Helper()
+	m := &wire.Message{MessageID: uuid.NewString(), TaskID: taskID, ContextID: contextID, Role: wire.RoleUser, Parts: parts}
+	var sent wire.SendMessageResponse
+	s.call(wire.MethodSendMessage, &wire.SendMessageRequest{Message: m, Configuration: &wire.SendMessageConfiguration{}}, &sent)
+	return sent.Task
+}
+
+func rawPart(name, content string) wire.Part {
+	return wire.Part{Kind: wire.PartRaw, Raw: []byte(content), Filename: name, MediaType: "text/plain"}
+}
+
+// TestFilesReachA2AAgentsOnce checks that an A2A agent gets each file of a person once, with the message that brought it,
+// even if that is an answer, and none of its own.
+func TestFilesReachA2AAgentsOnce(t *testing.T) {
+	t.Parallel()
+	for _, agent := range a2aAgents() {
+		t.Run(fmt.Sprintf("version %q, http %v", agent.Version, agent.HTTP), func(t *testing.T) {
+			t.Parallel()
+			c := before(t, agent)
+			check := func(how, want string) {
+				t.Helper()
+				if got := shownParts(receivedBy(t, agent)); got != want {
+					t.Errorf("%s: the agent received %q, want %q", how, got, want)
+				}
+			}
+			for _, s := range speakers(c) {
+				contextID := s.say("", "", wire.TextPart("file it"), rawPart("a.txt", "A")).ContextID
+				check("a message", "file it\n[Attached file: a.txt]|A a.txt text/plain")
+				task := s.say("", contextID, wire.TextPart("ask me")).ID
+				check("a second task", "ask me")
+				s.say(task, contextID, wire.TextPart("yes"), rawPart("b.txt", "B"))
+				check("an answer", "yes\n[Attached file: b.txt]|B b.txt text/plain")
+				task = s.say("", contextID, wire.TextPart("ask me"), rawPart("a.txt", "A")).ID
+				check("the same file again", "ask me\n[Attached file: a.txt]")
+				s.say(task, contextID, rawPart("only.txt", "O"))
+				check("an answer without text", "[Attached file: only.txt]|O only.txt text/plain")
+			}
+			thread := c.Post("/threads", "{}").OK().Text("thread_id")
+			run := func(fields string) {
+				t.Helper()
+				c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent",`+fields+`}`).OK()
+			}
+			run(`"input":{"messages":[{"role":"user","content":"file it"}],"files":{"/c.txt":{"content":["C"]}}}`)
+			check("a file of the state", "file it|C c.txt application/octet-stream")
+			run(`"input":{"messages":[{"role":"user","content":"ask me"}],"files":{"/d.txt":{"content":["D"]}}}`)
+			check("another file of the state", "ask me|D d.txt application/octet-stream")
+			c.Post("/threads/"+thread+"/state", `{"values":{"files":{"/e.txt":{"content":["E"]}}}}`)
+			run(`"command":{"resume":"red"}`)
+			check("an answer after a state update", "red|E e.txt application/octet-stream")
+			task := "/ap/v1/agent/tasks/" + c.Post("/ap/v1/agent/tasks", `{"input":"ask me"}`).OK().Text("task_id")
+			c.Upload(task+"/artifacts", "f.txt", "", "F").OK()
+			c.Post(task+"/steps", "{}").OK() // the draft
+			check("an upload", "ask me|F f.txt text/plain")
+			c.Post(task+"/steps", "{}").OK() // the question
+			c.Upload(task+"/artifacts", "g.txt", "", "G").OK()
+			c.Post(task+"/steps", `{"input":"ok"}`).OK()
+			check("an upload before an answer", "ok|G g.txt application/octet-stream")
+		})
+	}
+}
+
+// TestFilesOfAMessageAreLimited checks that the sum of the files of a message is limited, and not that of their context.
+func TestFilesOfAMessageAreLimited(t *testing.T) {
+	t.Parallel()
+	agent := &adaptertest.A2AAgent{}
+	b := rig.Configured(t, "limits: {event: 100KB}\nagents: {agent: {url: $AGENT, dialect: a2a}}", map[string]http.Handler{"agent": agent})
+	s := speaker{client{b, "agent"}, wire.V1, false}
+	contextID := "c"
+	for _, name := range []string{"1.txt", "2.txt", "3.txt"} {
+		if task := s.say("", contextID, wire.TextPart("say it"), rawPart(name, strings.Repeat(name, 8000))); task.Status.State != wire.StateCompleted {
+			t.Errorf("%s: %s %+v", name, task.Status.State, task.Status.Message)
+		}
+	}
+	task := s.say("", contextID, rawPart("4.txt", strings.Repeat("4", 30_000)), rawPart("5.txt", strings.Repeat("5", 30_000)))
+	if said := fmt.Sprint(task.Status.Message); task.Status.State != wire.StateFailed || !strings.Contains(said, "60000 bytes together") || !strings.Contains(said, `"5.txt"`) {
+		t.Errorf("the task is %s: %s", task.Status.State, said)
+	}
+	if agent.Work() != 3 {
+		t.Errorf("the agent received %d messages", agent.Work())
+	}
+}
