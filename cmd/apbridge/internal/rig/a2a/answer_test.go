@@ -213,3 +213,27 @@ func TestFilesOfAMessageAreLimited(t *testing.T) {
 		t.Errorf("the agent received %d messages", agent.Work())
 	}
 }
+
+// TestFilesOfAnswersToOtherAgents checks that a step agent gets the files of an answer, and that a client learns that a graph
+// does not.
+func TestFilesOfAnswersToOtherAgents(t *testing.T) {
+	t.Parallel()
+	steps := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+		{Output: `"Which day?"`, Additional: `{"use_tool":{"name":"ask_user","args":{"question":"Which day?"}}}`}, {Output: `"Friday it is."`, Last: true},
+	}}
+	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay(), adaptertest.ChatPlay()}}
+	b := rig.Configured(t, "agents:\n  steps: {url: $STEPS, dialect: taskstep}\n  graph: {url: $GRAPH, dialect: threadrun}\n",
+		map[string]http.Handler{"steps": steps, "graph": graph})
+	for agent, want := range map[string]string{"graph": "answer.files;dropped", "steps": ""} {
+		c := client{b, agent}
+		task := c.call("SendMessage", message("m", "hi", "")).Want(t, 200, "INPUT_REQUIRED").Text("result.task.id")
+		answer := `{"message":{"messageId":"m-2","role":"ROLE_USER","taskId":"` + task + `","parts":[{"text":"Friday"},{"raw":"Tw==","filename":"only.txt"}]}}`
+		got := c.call("SendMessage", answer).Want(t, 200, "COMPLETED", `"raw":"Tw=="`)
+		if lost := got.Header.Get("X-Apbridge-Unsupported"); lost != want {
+			t.Errorf("%s: the header is %q", agent, lost)
+		}
+	}
+	if got, _ := steps.Received("only.txt"); got != "O" {
+		t.Errorf("the step agent received the file %q", got)
+	}
+}
