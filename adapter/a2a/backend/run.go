@@ -208,7 +208,8 @@ func (r *run) newFiles() ([]mapping.Artifact, error) {
 	}
 	if limit := int64(r.up.Limits.Event) / 2; limit > 0 && size > limit {
 		return nil, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid,
-			"The files for agent %q have %d bytes together, and a message may hold %d (half of limits.event): %s.", r.up.Name, size, limit, named(list))
+			"The files for agent %q have %d bytes together, and a message may hold %d (half of limits.event): %s. Send fewer at once, or links. If they belong to an earlier conversation, start a new thread.",
+			r.up.Name, size, limit, named(list))
 	}
 	return list, nil
 }

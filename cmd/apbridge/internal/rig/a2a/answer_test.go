@@ -96,6 +96,14 @@ func TestAnswersReachA2AAgentsUnchanged(t *testing.T) {
 					check("command.resume", want)
 				}
 			}
+			for form, want := range map[string]string{"words=yes": "yes", "json=true": "data: true"} {
+				thread := c.Post("/threads", "{}").OK().Text("thread_id")
+				_, question := ask(`,"contextId":"` + thread + `"`)
+				c.Do("POST", "/inspect/threads/"+thread+"/answer", form+"&sure=yes&question="+question,
+					"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin", "Accept", "text/html").Want(t, 303)
+				rig.Eventually(t, "the run ends", func() bool { return c.Get("/threads/"+thread).OK().Text("status") == "idle" })
+				check("the inspector's form", want)
+			}
 			thread := c.Post("/threads", "{}").OK().Text("thread_id")
 			ask(`,"contextId":"` + thread + `"`)
 			c.Post("/threads/"+thread+"/runs/wait", `{"assistant_id":"agent","input":null}`).Want(t, 422, "waits for an answer")
