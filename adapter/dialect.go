@@ -298,7 +298,7 @@ type Traits struct {
 	// MaxSteps is the default for the agent's configuration. 0 means no limit.
 	MaxSteps int
 	// TakesExtras means that the agent receives the linked files and the data of a request apart from its text, as
-	// TaskAssignment.Extras.
+	// TaskAssignment.Extras, and an answer to a question as it was sent.
 	TakesExtras bool
 	// Kind is the name of such an agent in messages, with an article.
 	Kind string

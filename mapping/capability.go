@@ -19,6 +19,7 @@ const (
 	CapItems          Capability = "items"           // items of the long-term store for the run
 	CapCommand        Capability = "command"         // the command of a run, as a whole
 	CapAnswer         Capability = "answer"          // the answer to a question, in any form
+	CapAnswerFiles    Capability = "answer files"    // files and links in a message that answers a question
 	CapUpdate         Capability = "update"          // a change of the state at the beginning of a run
 	CapGoto           Capability = "goto"            // the nodes at which a run begins
 	CapConfig         Capability = "config"          // the settings of a run, as a whole

@@ -143,6 +143,7 @@ type RunOptions struct {
 	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
 	Resuming        bool            `json:"resuming,omitempty"`
 	ByMessage       bool            `json:"by_message,omitempty"` // the answer is the last human message of the input, which is added to the state verbatim
+	Verbatim        bool            `json:"verbatim,omitempty"`   // the agent receives the answer as it was sent
 	Asked           []Interrupt     `json:"asked,omitempty"`      // the questions that were open when it was answered
 	Guessed         string          `json:"guessed,omitempty"`    // text of the question that got a default answer
 	Exhausted       []string        `json:"spent,omitempty"`      // texts of questions that get no further default answer
@@ -357,6 +358,8 @@ type Link struct {
 	Profile          string   `json:"profile,omitempty"`           // a probe's findings about the server
 	Topic            string   `json:"topic,omitempty"`             // upstream topic, if the server has topics
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
+	// Uploaded marks the uploads that the upstream topic has received with messages.
+	Uploaded UploadCursor `json:"uploaded,omitempty"`
 }
 
 // Agreed reports whether both sides held the same state after the run of the link.

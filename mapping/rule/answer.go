@@ -8,10 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Answer is the meaning of a resume for a task/step agent.
+// Answer is the meaning of a resume for an opaque agent.
 type Answer struct {
 	Continue bool   // continue: POST without a body
 	Text     string // otherwise this text
+	Data     bool   // the text is a JSON value, which the agent receives as such
 
 	form form
 }
@@ -41,14 +42,17 @@ func IsYes(text string) bool {
 	}
 }
 
-// ParseAnswer reads the answer of a run to a task/step agent. Consent is true, "yes" and similar, {type: accept},
+// ParseAnswer reads the answer of a run to an opaque agent. Consent is true, "yes" and similar, {type: accept},
 // [{type: accept}] or {decisions: [{type: approve}]}. Edits and refusals in either form become text. Any other value is
 // text, as a string or compact JSON. Each may be wrapped in {interrupt_id: …}. For ask_user all plain values are text,
-// because "yes" may be the answer to the agent's question.
+// because "yes" may be the answer to the agent's question. If the run is Verbatim, the value keeps its form.
 //
 // It returns an error of class Invalid with the pending ids if the answer names only other questions, or if several
 // questions are open and the answer names none.
 func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
+	if o.Verbatim {
+		return verbatimAnswer(o), nil
+	}
 	value, err := answerByID(o.Resume, o.Asked, looksLikeID)
 	if err != nil {
 		return Answer{}, err
@@ -66,6 +70,18 @@ func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	}
 	a.Continue = a.form == formConsent || a.form == formNothing
 	return a, err
+}
+
+// verbatimAnswer returns the answer as it was sent. Only {interrupt_id: …} is unwrapped. Any other object may be a value.
+func verbatimAnswer(o *mapping.RunOptions) Answer {
+	value := o.Resume
+	if list, err := rawjson.Members(value); err == nil && len(list) == 1 && isOpen(o.Asked, list[0].Name) {
+		value = list[0].Value
+	}
+	if text, ok := rawjson.Text(value); ok {
+		return Answer{Text: text, form: formWords}
+	}
+	return Answer{Text: rawjson.CompactText(value), Data: true, form: formWords}
 }
 
 // answered returns the request that the answer responds to, or the zero request if it is unknown.

@@ -147,7 +147,7 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta returns the delta that adds a text answer to the state as a human message. It returns nil for an answer
+// AnswerDelta returns the delta that adds an answer to the state as a human message, data as IsData recognizes it. It returns nil for an answer
 // that only means "continue".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {
@@ -155,5 +155,10 @@ func AnswerDelta(runID string, a Answer) json.RawMessage {
 	}
 	m := humanMessage(a.Text)
 	m.id = mapping.MessageID(runID, "answer")
-	return rawObject(state.KeyMessages, rawjson.Array(m.json()))
+	raw := m.json()
+	if a.Data {
+		m.content = rawjson.Array(new(rawjson.Writer).Open('{').Key("type").Text("text").Key("text").Text(a.Text).Close('}').Bytes)
+		raw, _ = rawjson.WithMember(m.json(), "additional_kwargs", rawObject(KeyData, json.RawMessage("[0]")))
+	}
+	return rawObject(state.KeyMessages, rawjson.Array(raw))
 }

@@ -126,7 +126,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	links, err := x.store.Links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
-			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
+			l.Agent, l.Topic, l.Profile, l.Uploaded = other.Agent, other.Topic, other.Profile, other.Uploaded
 		}
 	}
 	return err
@@ -205,7 +205,9 @@ func (x *execution) continueTask(ctx context.Context, traits adapter.Traits, t *
 // answer returns the answer with which the run was resumed. As for a new task, the text of a message names its files
 // and begins with the messages that were sent with it.
 func (x *execution) answer(ctx context.Context, traits adapter.Traits, t *adapter.Assignment) (rule.Answer, error) {
-	a, err := rule.ParseAnswer(&x.Run.Options)
+	o := x.Run.Options
+	o.Verbatim = traits.TakesExtras // it may have been unknown when the answer arrived
+	a, err := rule.ParseAnswer(&o)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
 		return a, err
 	}

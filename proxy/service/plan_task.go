@@ -165,6 +165,9 @@ func (p *runPlan) checkAnswer() error {
 		}
 		return rule.CheckSchemas(o)
 	}
+	if o.Verbatim {
+		return nil // the agent knows what it asked
+	}
 	return rule.CheckStepAnswer(o)
 }
 
@@ -236,8 +239,10 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	return p.checkAnswer()
 }
 
-// setResumed records the trace of the answered run. The answer's own trace is that of its request.
+// setResumed records the trace of the answered run, and whether the agent receives the answer as it was sent. The
+// answer's own trace is that of its request.
 func (p *runPlan) setResumed(asked *mapping.Run) {
+	p.out.Run.Options.Verbatim = p.traits.TakesExtras
 	if at := asked.Span(); at.Parent != "" {
 		p.out.Run.Options.Resumes = &at
 	}
@@ -293,6 +298,9 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	}
 	o := &p.out.Run.Options
 	if !p.req.HasInput {
+		if p.traits.TakesExtras {
+			return mapping.Invalidf("Agent %s waits for an answer. Send input or command.resume.", p.agent.Name)
+		}
 		o.Resuming, o.Resume = true, passing(last, open)
 		return nil
 	}

@@ -19,6 +19,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),
 		mapping.CapCommand:        mapping.Partial("A resume value becomes the next message of the task."),
 		mapping.CapAnswer:         mapping.Full("Texts are passed as text and other answers as a data part."),
+		mapping.CapAnswerFiles:    mapping.Full("Become parts of the message."),
 		mapping.CapUpdate:         mapping.None("Refused with 422. Use POST /threads/{thread_id}/state to change the state that the bridge keeps for the agent."),
 		mapping.CapGoto:           mapping.None("Refused with 422, except for __end__, which drops the question. An A2A agent has no nodes to go to."),
 		mapping.CapConfig:         mapping.Partial("configurable fills memory templates. The agent does not receive it."),

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -17,7 +19,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
@@ -46,11 +47,13 @@ type run struct {
 	linked  bool          // a link of this run is logged, so that its message was sent
 	named   chan struct{} // closed when linked becomes true
 	heard   time.Time     // when the agent last reported on the task
-	output  output
+	// uploaded marks the uploads that the agent has received with this message and earlier ones of its context.
+	uploaded mapping.UploadCursor
+	output   output
 }
 
 func newRun(ctx context.Context, b *backend, t *adapter.Assignment, yield func(mapping.Event, error) bool) *run {
-	r := &run{backend: b, ctx: ctx, assigned: t, yield: yield, context: t.Link.Topic, named: make(chan struct{})}
+	r := &run{backend: b, ctx: ctx, assigned: t, yield: yield, context: t.Link.Topic, uploaded: t.Link.Uploaded, named: make(chan struct{})}
 	r.output = newOutput(r)
 	if t.Resume {
 		r.task = t.Link.Remote
@@ -165,20 +168,19 @@ func (r *run) version() wire.Version {
 	return e.version
 }
 
-// message returns the message of the run: the prompt with the files of a new task, or the answer to a question. The links
-// and data of a client's message are parts of their own.
+// message returns the message of the run: the prompt of a new task or the answer to a question, and the files that the
+// agent does not know. The links and data of a client's message are parts of their own.
 func (r *run) message() (*wire.Message, error) {
 	m := &wire.Message{MessageID: r.messageID(), Role: wire.RoleUser, ContextID: r.context}
+	first := wire.TextPart(r.assigned.Task.Prompt)
 	if r.assigned.Resume {
-		m.TaskID = r.task
-		m.Parts = r.withExtras(answerPart(r.assigned.Task.Answer))
-		return m, nil
+		m.TaskID, first = r.task, answerPart(r.assigned.Task.Answer)
 	}
-	m.Parts = r.withExtras(wire.TextPart(r.assigned.Task.Prompt))
-	files, err := r.assigned.Files.List(r.ctx)
+	files, err := r.newFiles()
 	if err != nil {
 		return nil, err
 	}
+	m.Parts = r.withExtras(first)
 	for _, f := range files {
 		part, err := r.filePart(f)
 		if err != nil {
@@ -187,6 +189,42 @@ func (r *run) message() (*wire.Message, error) {
 		m.Parts = append(m.Parts, part)
 	}
 	return m, nil
+}
+
+// newFiles returns the files of the thread for the message. An agent that knows the context has received the earlier
+// uploads, and made the other files itself.
+func (r *run) newFiles() ([]mapping.Artifact, error) {
+	list, err := r.assigned.Files.List(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if before := r.uploaded; r.assigned.Resume || r.context != "" {
+		list = slices.DeleteFunc(list, func(f mapping.Artifact) bool { return f.AgentCreated || before.Has(f) })
+	}
+	r.uploaded = r.uploaded.With(list...)
+	size := int64(0)
+	for _, f := range list {
+		size += f.Size
+	}
+	if limit := int64(r.up.Limits.Event) / 2; limit > 0 && size > limit {
+		return nil, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid,
+			"The files for agent %q have %d bytes together, and a message may hold %d (half of limits.event): %s. Send fewer at once, or links. If they belong to an earlier conversation, start a new thread.",
+			r.up.Name, size, limit, named(list))
+	}
+	return list, nil
+}
+
+// named lists the paths of the first files.
+func named(list []mapping.Artifact) string {
+	const most = 5
+	var paths []string
+	for _, f := range list[:min(len(list), most)] {
+		paths = append(paths, strconv.Quote(f.Path))
+	}
+	if len(list) > most {
+		paths = append(paths, "…")
+	}
+	return strings.Join(paths, ", ")
 }
 
 // withExtras returns the first part of a message, unless it is an empty text, and the extras.
@@ -205,24 +243,16 @@ func (r *run) withExtras(first wire.Part) (parts wire.Parts) {
 	return parts
 }
 
-// answerPart returns an answer as text, or as data if it is an object or a list.
+// answerPart returns an answer as text, or as data if it is no text.
 func answerPart(a rule.Answer) wire.Part {
-	text := a.Text
-	if a.Continue {
-		text = "continue"
+	if a.Data {
+		return wire.DataPart(json.RawMessage(a.Text))
 	}
-	if kind := rawjson.Kind([]byte(text)); (kind == '{' || kind == '[') && rawjson.Valid([]byte(text)) {
-		return wire.DataPart(json.RawMessage(text))
-	}
-	return wire.TextPart(text)
+	return wire.TextPart(a.Text)
 }
 
 // filePart returns a file of the thread as bytes.
 func (r *run) filePart(f mapping.Artifact) (wire.Part, error) {
-	if limit := int64(r.up.Limits.Event) / 2; limit > 0 && f.Size > limit {
-		return wire.Part{}, mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid,
-			"File %q has %d bytes, and a message to agent %q may hold %d (half of limits.event).", f.Path, f.Size, r.up.Name, limit)
-	}
 	body, err := r.assigned.Files.Open(r.ctx, f.ID)
 	if err != nil {
 		return wire.Part{}, err
@@ -370,7 +400,7 @@ func (r *run) link(task, context string) error {
 }
 
 func (r *run) emitLink() error {
-	link := &mapping.Link{Agent: r.up.Name, TaskID: r.assigned.TaskID, Remote: r.task, Topic: r.context, Steps: r.output.ids()}
+	link := &mapping.Link{Agent: r.up.Name, TaskID: r.assigned.TaskID, Remote: r.task, Topic: r.context, Steps: r.output.ids(), Uploaded: r.uploaded}
 	return r.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}})
 }
 

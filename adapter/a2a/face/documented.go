@@ -25,6 +25,9 @@ func flavourOf(v wire.Version) mapping.Flavour {
 	return FlavourV03
 }
 
+// fieldAnswerFiles is the name for raw and url parts of an answer.
+const fieldAnswerFiles = "answer.files"
+
 // RequestFields returns the fields of the requests (a2a.proto, SendMessageRequest and others).
 func RequestFields() []mapping.RequestField {
 	const message = RequestForTask
@@ -32,6 +35,7 @@ func RequestFields() []mapping.RequestField {
 		mapping.Fields(message, mapping.CapWords, "parts.text"),
 		mapping.Fields(message, mapping.CapData, "parts.data"),
 		mapping.Fields(message, mapping.CapLinks, "parts.url"),
+		mapping.Fields(message, mapping.CapAnswerFiles, fieldAnswerFiles),
 		mapping.Fields(message, mapping.CapConfigurable, "metadata"),
 		mapping.Fields(message, mapping.CapTranscript, "transcript"),
 		mapping.Fields(message, mapping.CapItems, "memory.items"),

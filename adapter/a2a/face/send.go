@@ -255,6 +255,9 @@ func (s *server) addAnswer(c *call, m *sent, n *adapter.RunRequest) (err error) 
 			break
 		}
 	}
+	if slices.ContainsFunc(message.Parts, func(p wire.Part) bool { return p.Kind == wire.PartRaw || p.Kind == wire.PartURL }) {
+		n.Fields = append(n.Fields, fieldAnswerFiles)
+	}
 	n.Command = &adapter.Command{Resume: value, HasResume: true}
 	if n.Kwargs, err = rawjson.WithMember(n.Kwargs, "command", rawjson.Get(rule.RequestOfAnswer(value), "command")); err != nil {
 		return err

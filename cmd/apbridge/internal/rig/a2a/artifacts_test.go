@@ -217,26 +217,11 @@ func TestVersionsOfArtifacts(t *testing.T) {
 // A2A client or a thread/run client sent them.
 func TestPartsReachA2AAgents(t *testing.T) {
 	t.Parallel()
-	for _, agent := range []*adaptertest.A2AAgent{{}, {HTTP: true}, {Version: "0.3"}, {Version: "0.3", HTTP: true}} {
+	for _, agent := range a2aAgents() {
 		t.Run(fmt.Sprintf("version %q, http %v", agent.Version, agent.HTTP), func(t *testing.T) {
 			t.Parallel()
-			version := wire.V1
-			if agent.Version != "" {
-				version = wire.V03
-			}
 			c := before(t, agent)
-			received := func() string {
-				t.Helper()
-				m := agent.Seen[len(agent.Seen)-1]
-				if agent.HTTP && agent.Version != "" {
-					version, m["content"] = wire.V03HTTP, m["parts"]
-				}
-				var got wire.Message
-				if err := leniently.Read(version, raw(t, m), &got); err != nil {
-					t.Fatal(err)
-				}
-				return shownParts(got.Parts)
-			}
+			received := func() string { return shownParts(receivedBy(t, agent)) }
 			data := wire.DataPart(json.RawMessage(`{"km":1.5}`))
 			link := wire.Part{Kind: wire.PartURL, URL: "https://example.com/map.png", Filename: "map.png", MediaType: "image/png"}
 			file := wire.Part{Kind: wire.PartRaw, Raw: []byte("hello"), Filename: "note.txt", MediaType: "text/plain"}
