@@ -208,4 +208,6 @@ func shortID(id string) string {
 	return strings.ToValidUTF8("…"+id[len(id)-shortIDLength:], "")
 }
 
-func spanOf(seconds float64) string { return mapping.Span(time.Duration(seconds * float64(time.Second))) }
+func spanOf(seconds float64) string {
+	return mapping.Span(time.Duration(seconds * float64(time.Second)))
+}
