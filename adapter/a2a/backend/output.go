@@ -32,6 +32,7 @@ type output struct {
 	state     wire.TaskState
 	at        time.Time     // of the newest status
 	final     *wire.Message // of the newest status, or the message that is the whole response
+	said      *wire.Message // the newest message of the task outside of a status
 	direct    bool          // final is the whole response, and there is no task
 	held      *step         // the newest complete step: the next event shows whether it is the last one
 	texts     bool          // an artifact of this run has text
@@ -213,8 +214,16 @@ func (o *output) find(id string) *artifact {
 	return a
 }
 
-// message notes a message that is the whole response.
-func (o *output) message(m *wire.Message) { o.final, o.direct = m, true }
+// message notes a message. It is the whole response unless it belongs to the task that the agent has shown. Then it is read
+// as a status message.
+func (o *output) message(m *wire.Message) error {
+	if m.TaskID == "" || o.state == "" && len(o.artifacts) == 0 {
+		o.final, o.direct = m, true
+		return nil
+	}
+	o.said = m
+	return o.report(&wire.TaskStatus{State: cmp.Or(o.state, wire.StateWorking), Message: m})
+}
 
 // status notes a status, and yields what a working agent reports with it.
 func (o *output) status(s *wire.TaskStatus) error {
@@ -337,7 +346,7 @@ func (o *output) finish() (mapping.Outcome, error) {
 		err := o.flush(false)
 		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}, err
 	}
-	if m := o.final; m != nil && !o.texts && len(m.Parts) > 0 {
+	if m := cmp.Or(o.final, o.said); m != nil && !o.texts && len(m.Parts) > 0 {
 		if id := cmp.Or(m.MessageID, "message"); !o.isLogged(id) {
 			if err := o.push(&step{id: id, parts: m.Parts, between: "\n"}); err != nil {
 				return mapping.Outcome{}, err

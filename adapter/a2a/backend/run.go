@@ -145,15 +145,21 @@ func (r *run) after(err error) error {
 		return err
 	case err != nil && r.ctx.Err() != nil:
 		return r.stopped()
-	case err == nil || errors.Is(err, errCut) && r.linked:
+	case err == nil:
 		return r.follow()
-	case errors.Is(err, errCut) || upstream.MayHaveActed(err):
+	case errors.Is(err, errCut) || upstream.MayHaveActed(err) || isUnreadable(err):
 		if r.linked {
 			return r.follow()
 		}
 		return r.findSent(err)
 	}
 	return err
+}
+
+// isUnreadable reports whether a response to a call was received but could not be read. The agent may have acted.
+func isUnreadable(err error) bool {
+	e := protocolError(err)
+	return e != nil && e.Code == wire.CodeInvalidAgentResponse || upstream.Is(err, upstream.BadAnswer)
 }
 
 // version returns the version that the agent was found to speak.
@@ -243,8 +249,13 @@ func (e *streamError) Unwrap() error { return e.error }
 // stream calls a streaming method and handles its events. It returns nil if the task has settled, and errCut if the
 // stream ended before.
 func (r *run) stream(m wire.Method, params any) error {
-	ctx, stop := r.untilNamed()
-	defer stop()
+	named, forget := r.untilNamed()
+	defer forget()
+	ctx, stop := context.WithCancelCause(named)
+	defer stop(nil)
+	// A connection that has silently broken would otherwise be read until the run times out.
+	idle := time.AfterFunc(r.stepTimeout(), func() { stop(context.DeadlineExceeded) })
+	defer idle.Stop()
 	o, err := r.open(ctx, m, params)
 	if err != nil {
 		return err
@@ -253,9 +264,7 @@ func (r *run) stream(m wire.Method, params any) error {
 		return r.answer(o.endpoint.version, o.result)
 	}
 	defer o.stream.Close()
-	// A connection that has silently broken would otherwise be read until the run times out.
-	idle := time.AfterFunc(r.stepTimeout(), stop)
-	defer idle.Stop()
+	idle.Reset(r.stepTimeout())
 	frames := sse.NewReader(o.stream, int(r.up.Limits.Event))
 	for {
 		frame, err := frames.Next()
@@ -263,7 +272,7 @@ func (r *run) stream(m wire.Method, params any) error {
 		case r.ctx.Err() != nil && (err != nil || r.linked):
 			return r.stopped()
 		case errors.Is(err, sse.ErrTooLong):
-			return r.fail(mapping.CodeBadUpstream, "sent an event of more than limits.event (%d bytes).", r.up.Limits.Event)
+			return &upstream.Failure{Kind: upstream.BadAnswer, Err: upstream.ErrTooLong}
 		case err != nil:
 			return errCut
 		}
@@ -291,7 +300,7 @@ func (r *run) answer(v wire.Version, result json.RawMessage) error {
 		return err
 	}
 	if response.Task == nil && response.Message == nil {
-		return r.fail(mapping.CodeBadUpstream, "answered a message with neither a task nor a message.")
+		return &wire.Error{Code: wire.CodeInvalidAgentResponse, Message: "It is neither a task nor a message."}
 	}
 	return r.handle(wire.StreamResponse{Task: response.Task, Message: response.Message})
 }
@@ -316,7 +325,9 @@ func (r *run) handle(ev wire.StreamResponse) error {
 		if err := r.link(ev.Message.TaskID, ev.Message.ContextID); err != nil {
 			return err
 		}
-		r.output.message(ev.Message)
+		if err := r.output.message(ev.Message); err != nil {
+			return err
+		}
 	case ev.StatusUpdate != nil:
 		if err := r.link(ev.StatusUpdate.TaskID, ev.StatusUpdate.ContextID); err != nil {
 			return err
@@ -399,7 +410,7 @@ func (r *run) follow() error {
 			}
 			switch {
 			case err == nil || errors.Is(err, errUnwanted):
-			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err):
+			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err) || upstream.Is(err, upstream.BadAnswer):
 				if r.ctx.Err() != nil {
 					return r.stopped()
 				}
