@@ -34,7 +34,7 @@ type output struct {
 	final     *wire.Message // of the newest status, or the message that is the whole response
 	said      *wire.Message // the newest message of the task outside of a status
 	direct    bool          // final is the whole response, and there is no task
-	held      *step         // the newest complete step: the next event shows whether it is the last one
+	held      *step         // the newest complete step, for longestHold: the next event shows whether it is the last one
 	texts     bool          // an artifact of this run has text
 	over      *mapping.Outcome
 	tokens    tokenStream
@@ -65,8 +65,9 @@ type reported struct {
 // step is a step that was not yielded yet.
 type step struct {
 	id, name  string
-	source    string // the source of its text; see tokenStream
-	streamed  string // id of the message whose tokens have its text
+	since     time.Time // when it was complete
+	source    string    // the source of its text; see tokenStream
+	streamed  string    // id of the message whose tokens have its text
 	parts     wire.Parts
 	between   string         // between texts: see textOf
 	artifact  *wire.Artifact // that the step is; nil for a message
@@ -245,6 +246,9 @@ func (o *output) report(s *wire.TaskStatus) error {
 	if err != nil {
 		return nil //nolint:nilerr // a status that cannot be encoded is omitted
 	}
+	if err := o.flush(false); err != nil { // keeps the order
+		return err
+	}
 	o.reported = now
 	if err := o.tokens.write(growing{source: statusSource(now.message), text: now.text}, true, true); err != nil {
 		return err
@@ -319,7 +323,7 @@ func (o *output) push(s *step) error {
 	if err := o.flush(false); err != nil {
 		return err
 	}
-	o.held = s
+	o.held, s.since = s, time.Now()
 	text, _ := textOf(s.parts, s.between)
 	for _, source := range []string{s.source, statusSource(o.reported.message)} {
 		if s.streamed == "" {

@@ -30,6 +30,9 @@ const (
 	longestPoll = 10 * time.Second
 )
 
+// longestHold is how long a complete step may be held until the next event shows whether it is the last one.
+const longestHold = 500 * time.Millisecond
+
 // namingGrace is how long a run that was stopped waits for the agent to name the task of the message that it sent.
 // Without the name the task could not be cancelled.
 const namingGrace = 3 * time.Second
@@ -265,12 +268,18 @@ func (r *run) stream(m wire.Method, params any) error {
 	}
 	defer o.stream.Close()
 	idle.Reset(r.stepTimeout())
-	frames := sse.NewReader(o.stream, int(r.up.Limits.Event))
+	frames := readFrames(sse.NewReader(o.stream, int(r.up.Limits.Event)))
+	defer func() {
+		stop(nil)
+		frames.end()
+	}()
 	for {
-		frame, err := frames.Next()
+		frame, err := r.next(frames)
 		switch {
 		case r.ctx.Err() != nil && (err != nil || r.linked):
 			return r.stopped()
+		case errors.Is(err, errUnwanted):
+			return err
 		case errors.Is(err, sse.ErrTooLong):
 			return &upstream.Failure{Kind: upstream.BadAnswer, Err: upstream.ErrTooLong}
 		case err != nil:
@@ -290,6 +299,55 @@ func (r *run) stream(m wire.Method, params any) error {
 		if err := r.handle(ev); err != nil || r.output.settled() {
 			return err
 		}
+	}
+}
+
+// next returns the next frame of a stream. If it does not come soon, the held step is yielded first.
+func (r *run) next(f *frameReader) (sse.Event, error) {
+	f.more <- struct{}{}
+	if s := r.output.held; s != nil {
+		late := time.NewTimer(time.Until(s.since.Add(longestHold)))
+		defer late.Stop()
+		select {
+		case got := <-f.read:
+			return got.frame, got.err
+		case <-late.C:
+			if err := r.output.flush(false); err != nil {
+				return sse.Event{}, err
+			}
+		}
+	}
+	got := <-f.read
+	return got.frame, got.err
+}
+
+// frameReader reads the frames of a stream on another goroutine, one for each value that is sent to more.
+type frameReader struct {
+	more chan struct{}
+	read chan frameRead
+}
+
+type frameRead struct {
+	frame sse.Event
+	err   error
+}
+
+func readFrames(from *sse.Reader) *frameReader {
+	f := &frameReader{more: make(chan struct{}), read: make(chan frameRead, 1)}
+	go func() {
+		defer close(f.read)
+		for range f.more {
+			frame, err := from.Next()
+			f.read <- frameRead{frame, err}
+		}
+	}()
+	return f
+}
+
+// end waits for the goroutine. The context of the stream has ended, so that nothing is being read for long.
+func (f *frameReader) end() {
+	close(f.more)
+	for range f.read {
 	}
 }
 
@@ -431,6 +489,9 @@ func (r *run) follow() error {
 			return r.unreadable(err)
 		}
 		if done, err := r.finish(); done || err != nil {
+			return err
+		}
+		if err := r.output.flush(false); err != nil {
 			return err
 		}
 		if err := pause.For(r.ctx, wait); err != nil {
