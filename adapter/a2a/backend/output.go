@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"path"
@@ -115,7 +116,7 @@ func (o *output) settled() bool {
 // snapshot notes the whole task.
 func (o *output) snapshot(t *wire.Task) {
 	for i := range t.Artifacts {
-		a := o.find(t.Artifacts[i].ArtifactID)
+		a := o.find(cmp.Or(t.Artifacts[i].ArtifactID, placeID(i)))
 		a.replace(t.Artifacts[i])
 		a.complete, a.gap = o.isLogged(a.key()), false
 		a.unverified = o.resumed && !a.complete
@@ -127,7 +128,13 @@ func (o *output) snapshot(t *wire.Task) {
 
 // artifact notes an artifact or a part of one (S 4.2.2). One that is sent again replaces the earlier one.
 func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
-	a := o.find(u.Artifact.ArtifactID)
+	id := u.Artifact.ArtifactID
+	if n := len(o.artifacts); id == "" && u.Append && n > 0 {
+		id = o.artifacts[n-1].ArtifactID
+	} else if id == "" {
+		id = placeID(n)
+	}
+	a := o.find(id)
 	if u.Append && o.resumed {
 		a.gap, a.unverified = a.gap || a.complete || len(a.Parts) == 0, true
 	}
@@ -181,8 +188,8 @@ func (a *artifact) add(parts wire.Parts, join bool) {
 			a.Parts[n-1].Text = a.text.String()[a.from:]
 			continue
 		}
-		a.from = a.text.Len()
-		writeText(&a.text, p, "")
+		writeText(&a.text, p, "", a.Parts)
+		a.from = a.text.Len() - len(p.Text)
 		a.Parts = append(a.Parts, p)
 	}
 }
@@ -202,9 +209,8 @@ func (a *artifact) key() string {
 	return a.ArtifactID + "@" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// find returns the artifact with an id. Ids are required, but some agents omit them.
+// find returns the artifact with an id.
 func (o *output) find(id string) *artifact {
-	id = cmp.Or(id, "artifact")
 	for _, a := range o.artifacts {
 		if a.ArtifactID == id {
 			return a
@@ -214,6 +220,10 @@ func (o *output) find(id string) *artifact {
 	o.artifacts = append(o.artifacts, a)
 	return a
 }
+
+// placeID is the id of an artifact without one, which is required but which some agents omit. n is its place in the task,
+// from 0.
+func placeID(n int) string { return fmt.Sprintf("artifact-%d", n+1) }
 
 // message notes a message. It is the whole response unless it belongs to the task that the agent has shown. Then it is read
 // as a status message.
@@ -463,20 +473,28 @@ func (o *output) flush(last bool) error {
 // those of an artifact are pieces of one text, as streamed.
 func textOf(parts wire.Parts, between string) (text string, data []json.RawMessage) {
 	var all strings.Builder
-	for _, p := range parts {
+	for i, p := range parts {
 		if p.Kind == wire.PartData {
 			data = append(data, p.Data)
 		}
-		writeText(&all, p, between)
+		writeText(&all, p, between, parts[:i])
 	}
 	return all.String(), data
 }
 
 // writeText adds the text of a part to the text of those before it: see textOf.
-func writeText(all *strings.Builder, p wire.Part, between string) {
+func writeText(all *strings.Builder, p wire.Part, between string, before wire.Parts) {
 	text := p.Text
 	switch p.Kind {
 	case wire.PartText:
+		for _, b := range slices.Backward(before) {
+			if b.Kind == wire.PartURL {
+				between = "\n"
+			}
+			if b.Kind == wire.PartURL || b.Kind == wire.PartText {
+				break
+			}
+		}
 	case wire.PartURL:
 		text, between = strings.TrimSpace(p.Filename+" "+p.URL), "\n"
 	default:
@@ -565,6 +583,9 @@ func (o *output) changed(s *step, saved map[int]mapping.Artifact) json.RawMessag
 }
 
 func (o *output) saveFile(name, remote string, p wire.Part) (mapping.Artifact, error) {
+	if p.BadRaw {
+		return mapping.Artifact{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The file cannot be read, because it is not base64.")
+	}
 	at, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err
