@@ -80,3 +80,31 @@ func TestACompleteArtifactIsNotHeld(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// An artifact is the question of a task without a status message, also if its step is no longer held.
+func TestAnArtifactThatWasNotHeldIsTheQuestion(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), adaptertest.Patience)
+	defer stop()
+	sent := make(chan struct{}, 3)
+	b := dial(t, paced{&adaptertest.A2AAgent{}, []event{
+		status("WORKING", nil), artifact("interrupt", event{"data": event{"interrupt_id": "i-1", "value": "Which colour?"}}), status("INPUT_REQUIRED", nil),
+	}, sent})
+	sent <- struct{}{}
+	sent <- struct{}{}
+	task := saying("say")
+	asked := false
+	for ev, err := range b.Run(ctx, &task) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case ev.Kind == mapping.KindUpdate && !asked:
+			asked = true
+			sent <- struct{}{}
+		case ev.Head.Outcome != nil:
+			if got := ev.Head.Outcome.Interrupts; len(got) != 1 || got[0].ID != "i-1" || string(got[0].Value) != `"Which colour?"` {
+				t.Errorf("questions %+v", got)
+			}
+		}
+	}
+}

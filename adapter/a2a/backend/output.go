@@ -36,6 +36,7 @@ type output struct {
 	said      *wire.Message // the newest message of the task outside of a status
 	direct    bool          // final is the whole response, and there is no task
 	held      *step         // the newest complete step, for longestHold: the next event shows whether it is the last one
+	newest    *step         // the newest complete step, held or not
 	texts     bool          // an artifact of this run has text
 	over      *mapping.Outcome
 	tokens    tokenStream
@@ -333,7 +334,7 @@ func (o *output) push(s *step) error {
 	if err := o.flush(false); err != nil {
 		return err
 	}
-	o.held, s.since = s, time.Now()
+	o.held, o.newest, s.since = s, s, time.Now()
 	text, _ := textOf(s.parts, s.between)
 	for _, source := range []string{s.source, statusSource(o.reported.message)} {
 		if s.streamed == "" {
@@ -379,8 +380,11 @@ func (o *output) ask() (mapping.Outcome, error) {
 	q := &step{id: questionID(&wire.TaskStatus{State: o.state, Message: o.final, Timestamp: o.at}), between: "\n"}
 	if o.final != nil && len(o.final.Parts) > 0 {
 		q.parts = o.final.Parts
-	} else if o.held != nil {
-		q.parts, q.name, q.between, q.streamed, o.held = o.held.parts, o.held.name, o.held.between, o.held.streamed, nil
+	} else if s := o.newest; s != nil {
+		q.parts, q.name, q.between = s.parts, s.name, s.between
+		if s == o.held { // otherwise the step with the question cannot be taken back
+			q.streamed, o.held = s.streamed, nil
+		}
 	}
 	asked := question(q.parts)
 	if asked.ID == "" {
