@@ -361,7 +361,11 @@ func (o *output) finish() (mapping.Outcome, error) {
 		err := o.flush(false)
 		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}, err
 	}
-	if m := cmp.Or(o.final, o.said); m != nil && !o.texts && len(m.Parts) > 0 {
+	m := o.final
+	if m == nil || len(m.Parts) == 0 {
+		m = o.said
+	}
+	if m != nil && !o.texts && len(m.Parts) > 0 {
 		if id := cmp.Or(m.MessageID, "message"); !o.isLogged(id) {
 			if err := o.push(&step{id: id, parts: m.Parts, between: "\n"}); err != nil {
 				return mapping.Outcome{}, err

@@ -274,12 +274,12 @@ func (r *run) stream(m wire.Method, params any) error {
 		frames.end()
 	}()
 	for {
-		frame, err := r.next(frames)
+		frame, err, failed := r.next(frames)
 		switch {
+		case failed != nil:
+			return failed
 		case r.ctx.Err() != nil && (err != nil || r.linked):
 			return r.stopped()
-		case errors.Is(err, errUnwanted):
-			return err
 		case errors.Is(err, sse.ErrTooLong):
 			return &upstream.Failure{Kind: upstream.BadAnswer, Err: upstream.ErrTooLong}
 		case err != nil:
@@ -302,23 +302,25 @@ func (r *run) stream(m wire.Method, params any) error {
 	}
 }
 
-// next returns the next frame of a stream. If it does not come soon, the held step is yielded first.
-func (r *run) next(f *frameReader) (sse.Event, error) {
+// next returns the next frame of a stream. If it does not come soon, the held step is yielded first. failed is the error of
+// that, err the error of reading.
+func (r *run) next(f *frameReader) (frame sse.Event, err, failed error) {
 	f.more <- struct{}{}
+	var late <-chan time.Time
 	if s := r.output.held; s != nil {
-		late := time.NewTimer(time.Until(s.since.Add(longestHold)))
-		defer late.Stop()
-		select {
-		case got := <-f.read:
-			return got.frame, got.err
-		case <-late.C:
-			if err := r.output.flush(false); err != nil {
-				return sse.Event{}, err
-			}
-		}
+		wait := time.Until(s.since.Add(longestHold))
+		late = time.After(max(wait, longestHold/5)) // if yielding took long, the frame may have arrived
+	}
+	select {
+	case got := <-f.read:
+		return got.frame, got.err, nil
+	case <-late:
+	}
+	if err := r.output.flush(false); err != nil {
+		return sse.Event{}, nil, err
 	}
 	got := <-f.read
-	return got.frame, got.err
+	return got.frame, got.err, nil
 }
 
 // frameReader reads the frames of a stream on another goroutine, one for each value that is sent to more.
@@ -344,7 +346,7 @@ func readFrames(from *sse.Reader) *frameReader {
 	return f
 }
 
-// end waits for the goroutine. The context of the stream has ended, so that nothing is being read for long.
+// end waits for the goroutine. The context of the stream must have ended.
 func (f *frameReader) end() {
 	close(f.more)
 	for range f.read {
