@@ -119,7 +119,8 @@ func (b *backend) Version(ctx context.Context) (string, error) {
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		r := newRun(ctx, b, t, yield)
-		if err := r.run(); err != nil && !errors.Is(err, errUnwanted) {
+		err := r.run()
+		if err != nil && !errors.Is(err, errUnwanted) && !errors.Is(r.output.flush(false), errUnwanted) {
 			yield(mapping.Event{}, b.failure(err))
 		}
 	}

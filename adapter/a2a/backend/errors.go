@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter/a2a/wire"
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -93,9 +94,20 @@ func (b *backend) refused(e *wire.Error) *mapping.Error {
 // unknown returns the error of a message whose effect cannot be known. broke is the error of its call, or nil if an
 // earlier process may have sent it; asked is that of asking the agent.
 func (b *backend) unknown(broke, asked error) *mapping.Error {
+	f := upstream.Of(broke)
+	slow := f != nil && f.Slow
 	what := "received a message, but its response was lost"
-	if broke == nil {
+	switch own := protocolError(broke); {
+	case broke == nil:
 		what = "may have received a message from a process of the bridge that was stopped"
+	case slow:
+		what = fmt.Sprintf("received a message, but sent no response within step_timeout (%s)", b.stepTimeout())
+	case errors.Is(broke, upstream.ErrTooLong):
+		what = fmt.Sprintf("received a message, but answered with more than limits.event (%d bytes)", b.up.Limits.Event)
+	case own != nil && own.Message != "":
+		what = "received a message, but its response cannot be read (" + b.to.Excerpt(strings.TrimSuffix(own.Message, "."), errorText) + ")"
+	case isUnreadable(broke):
+		what = "received a message, but its response cannot be read"
 	}
 	seen := "its tasks do not show the message"
 	if asked != nil {
@@ -103,6 +115,9 @@ func (b *backend) unknown(broke, asked error) *mapping.Error {
 	}
 	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. The message was not sent again, so that nothing happens twice. "+
 		"Check what the agent has done, then start a new run.", what, seen)
+	if slow {
+		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
+	}
 	e.Err = errors.Join(broke, asked)
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"path"
@@ -32,8 +33,10 @@ type output struct {
 	state     wire.TaskState
 	at        time.Time     // of the newest status
 	final     *wire.Message // of the newest status, or the message that is the whole response
+	said      *wire.Message // the newest message of the task outside of a status
 	direct    bool          // final is the whole response, and there is no task
-	held      *step         // the newest complete step: the next event shows whether it is the last one
+	held      *step         // the newest complete step, for longestHold: the next event shows whether it is the last one
+	newest    *step         // the newest complete step, held or not
 	texts     bool          // an artifact of this run has text
 	over      *mapping.Outcome
 	tokens    tokenStream
@@ -64,8 +67,9 @@ type reported struct {
 // step is a step that was not yielded yet.
 type step struct {
 	id, name  string
-	source    string // the source of its text; see tokenStream
-	streamed  string // id of the message whose tokens have its text
+	since     time.Time // when it was complete
+	source    string    // the source of its text; see tokenStream
+	streamed  string    // id of the message whose tokens have its text
 	parts     wire.Parts
 	between   string         // between texts: see textOf
 	artifact  *wire.Artifact // that the step is; nil for a message
@@ -113,7 +117,7 @@ func (o *output) settled() bool {
 // snapshot notes the whole task.
 func (o *output) snapshot(t *wire.Task) {
 	for i := range t.Artifacts {
-		a := o.find(t.Artifacts[i].ArtifactID)
+		a := o.find(cmp.Or(t.Artifacts[i].ArtifactID, placeID(i)))
 		a.replace(t.Artifacts[i])
 		a.complete, a.gap = o.isLogged(a.key()), false
 		a.unverified = o.resumed && !a.complete
@@ -125,7 +129,13 @@ func (o *output) snapshot(t *wire.Task) {
 
 // artifact notes an artifact or a part of one (S 4.2.2). One that is sent again replaces the earlier one.
 func (o *output) artifact(u *wire.TaskArtifactUpdateEvent) {
-	a := o.find(u.Artifact.ArtifactID)
+	id := u.Artifact.ArtifactID
+	if n := len(o.artifacts); id == "" && u.Append && n > 0 {
+		id = o.artifacts[n-1].ArtifactID
+	} else if id == "" {
+		id = placeID(n)
+	}
+	a := o.find(id)
 	if u.Append && o.resumed {
 		a.gap, a.unverified = a.gap || a.complete || len(a.Parts) == 0, true
 	}
@@ -179,8 +189,8 @@ func (a *artifact) add(parts wire.Parts, join bool) {
 			a.Parts[n-1].Text = a.text.String()[a.from:]
 			continue
 		}
-		a.from = a.text.Len()
-		writeText(&a.text, p, "")
+		writeText(&a.text, p, "", a.Parts)
+		a.from = a.text.Len() - len(p.Text)
 		a.Parts = append(a.Parts, p)
 	}
 }
@@ -200,9 +210,8 @@ func (a *artifact) key() string {
 	return a.ArtifactID + "@" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// find returns the artifact with an id. Ids are required, but some agents omit them.
+// find returns the artifact with an id.
 func (o *output) find(id string) *artifact {
-	id = cmp.Or(id, "artifact")
 	for _, a := range o.artifacts {
 		if a.ArtifactID == id {
 			return a
@@ -213,8 +222,20 @@ func (o *output) find(id string) *artifact {
 	return a
 }
 
-// message notes a message that is the whole response.
-func (o *output) message(m *wire.Message) { o.final, o.direct = m, true }
+// placeID is the id of an artifact without one, which is required but which some agents omit. n is its place in the task,
+// from 0.
+func placeID(n int) string { return fmt.Sprintf("artifact-%d", n+1) }
+
+// message notes a message. It is the whole response unless it belongs to the task that the agent has shown. Then it is read
+// as a status message.
+func (o *output) message(m *wire.Message) error {
+	if m.TaskID == "" || o.state == "" && len(o.artifacts) == 0 {
+		o.final, o.direct = m, true
+		return nil
+	}
+	o.said = m
+	return o.report(&wire.TaskStatus{State: cmp.Or(o.state, wire.StateWorking), Message: m})
+}
 
 // status notes a status, and yields what a working agent reports with it.
 func (o *output) status(s *wire.TaskStatus) error {
@@ -235,6 +256,9 @@ func (o *output) report(s *wire.TaskStatus) error {
 	data, err := wire.Append(nil, wire.V1, &wire.TaskStatusUpdateEvent{TaskID: o.r.task, ContextID: o.r.context, Status: shown(*s)})
 	if err != nil {
 		return nil //nolint:nilerr // a status that cannot be encoded is omitted
+	}
+	if err := o.flush(false); err != nil { // keeps the order
+		return err
 	}
 	o.reported = now
 	if err := o.tokens.write(growing{source: statusSource(now.message), text: now.text}, true, true); err != nil {
@@ -310,7 +334,7 @@ func (o *output) push(s *step) error {
 	if err := o.flush(false); err != nil {
 		return err
 	}
-	o.held = s
+	o.held, o.newest, s.since = s, s, time.Now()
 	text, _ := textOf(s.parts, s.between)
 	for _, source := range []string{s.source, statusSource(o.reported.message)} {
 		if s.streamed == "" {
@@ -337,7 +361,11 @@ func (o *output) finish() (mapping.Outcome, error) {
 		err := o.flush(false)
 		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}, err
 	}
-	if m := o.final; m != nil && !o.texts && len(m.Parts) > 0 {
+	m := o.final
+	if m == nil || len(m.Parts) == 0 {
+		m = o.said
+	}
+	if m != nil && !o.texts && len(m.Parts) > 0 {
 		if id := cmp.Or(m.MessageID, "message"); !o.isLogged(id) {
 			if err := o.push(&step{id: id, parts: m.Parts, between: "\n"}); err != nil {
 				return mapping.Outcome{}, err
@@ -356,8 +384,11 @@ func (o *output) ask() (mapping.Outcome, error) {
 	q := &step{id: questionID(&wire.TaskStatus{State: o.state, Message: o.final, Timestamp: o.at}), between: "\n"}
 	if o.final != nil && len(o.final.Parts) > 0 {
 		q.parts = o.final.Parts
-	} else if o.held != nil {
-		q.parts, q.name, q.between, q.streamed, o.held = o.held.parts, o.held.name, o.held.between, o.held.streamed, nil
+	} else if s := o.newest; s != nil {
+		q.parts, q.name, q.between = s.parts, s.name, s.between
+		if s == o.held { // otherwise the step with the question cannot be taken back
+			q.streamed, o.held = s.streamed, nil
+		}
 	}
 	asked := question(q.parts)
 	if asked.ID == "" {
@@ -450,20 +481,28 @@ func (o *output) flush(last bool) error {
 // those of an artifact are pieces of one text, as streamed.
 func textOf(parts wire.Parts, between string) (text string, data []json.RawMessage) {
 	var all strings.Builder
-	for _, p := range parts {
+	for i, p := range parts {
 		if p.Kind == wire.PartData {
 			data = append(data, p.Data)
 		}
-		writeText(&all, p, between)
+		writeText(&all, p, between, parts[:i])
 	}
 	return all.String(), data
 }
 
 // writeText adds the text of a part to the text of those before it: see textOf.
-func writeText(all *strings.Builder, p wire.Part, between string) {
+func writeText(all *strings.Builder, p wire.Part, between string, before wire.Parts) {
 	text := p.Text
 	switch p.Kind {
 	case wire.PartText:
+		for _, b := range slices.Backward(before) {
+			if b.Kind == wire.PartURL {
+				between = "\n"
+			}
+			if b.Kind == wire.PartURL || b.Kind == wire.PartText {
+				break
+			}
+		}
 	case wire.PartURL:
 		text, between = strings.TrimSpace(p.Filename+" "+p.URL), "\n"
 	default:
@@ -552,6 +591,9 @@ func (o *output) changed(s *step, saved map[int]mapping.Artifact) json.RawMessag
 }
 
 func (o *output) saveFile(name, remote string, p wire.Part) (mapping.Artifact, error) {
+	if p.BadRaw {
+		return mapping.Artifact{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The file cannot be read, because it is not base64.")
+	}
 	at, err := rule.CleanPath(name)
 	if err != nil {
 		return mapping.Artifact{}, err

@@ -31,6 +31,9 @@ const (
 	longestPoll = 10 * time.Second
 )
 
+// longestHold is how long a complete step may be held until the next event shows whether it is the last one.
+const longestHold = 500 * time.Millisecond
+
 // namingGrace is how long a run that was stopped waits for the agent to name the task of the message that it sent.
 // Without the name the task could not be cancelled.
 const namingGrace = 3 * time.Second
@@ -148,15 +151,21 @@ func (r *run) after(err error) error {
 		return err
 	case err != nil && r.ctx.Err() != nil:
 		return r.stopped()
-	case err == nil || errors.Is(err, errCut) && r.linked:
+	case err == nil:
 		return r.follow()
-	case errors.Is(err, errCut) || upstream.MayHaveActed(err):
+	case errors.Is(err, errCut) || upstream.MayHaveActed(err) || isUnreadable(err):
 		if r.linked {
 			return r.follow()
 		}
 		return r.findSent(err)
 	}
 	return err
+}
+
+// isUnreadable reports whether a response to a call was received but could not be read. The agent may have acted.
+func isUnreadable(err error) bool {
+	e := protocolError(err)
+	return e != nil && e.Code == wire.CodeInvalidAgentResponse || upstream.Is(err, upstream.BadAnswer)
 }
 
 // version returns the version that the agent was found to speak.
@@ -273,8 +282,13 @@ func (e *streamError) Unwrap() error { return e.error }
 // stream calls a streaming method and handles its events. It returns nil if the task has settled, and errCut if the
 // stream ended before.
 func (r *run) stream(m wire.Method, params any) error {
-	ctx, stop := r.untilNamed()
-	defer stop()
+	named, forget := r.untilNamed()
+	defer forget()
+	ctx, stop := context.WithCancelCause(named)
+	defer stop(nil)
+	// A connection that has silently broken would otherwise be read until the run times out.
+	idle := time.AfterFunc(r.stepTimeout(), func() { stop(context.DeadlineExceeded) })
+	defer idle.Stop()
 	o, err := r.open(ctx, m, params)
 	if err != nil {
 		return err
@@ -283,17 +297,21 @@ func (r *run) stream(m wire.Method, params any) error {
 		return r.answer(o.endpoint.version, o.result)
 	}
 	defer o.stream.Close()
-	// A connection that has silently broken would otherwise be read until the run times out.
-	idle := time.AfterFunc(r.stepTimeout(), stop)
-	defer idle.Stop()
-	frames := sse.NewReader(o.stream, int(r.up.Limits.Event))
+	idle.Reset(r.stepTimeout())
+	frames := readFrames(sse.NewReader(o.stream, int(r.up.Limits.Event)))
+	defer func() {
+		stop(nil)
+		frames.end()
+	}()
 	for {
-		frame, err := frames.Next()
+		frame, err, failed := r.next(frames)
 		switch {
+		case failed != nil:
+			return failed
 		case r.ctx.Err() != nil && (err != nil || r.linked):
 			return r.stopped()
 		case errors.Is(err, sse.ErrTooLong):
-			return r.fail(mapping.CodeBadUpstream, "sent an event of more than limits.event (%d bytes).", r.up.Limits.Event)
+			return &upstream.Failure{Kind: upstream.BadAnswer, Err: upstream.ErrTooLong}
 		case err != nil:
 			return errCut
 		}
@@ -314,6 +332,57 @@ func (r *run) stream(m wire.Method, params any) error {
 	}
 }
 
+// next returns the next frame of a stream. If it does not come soon, the held step is yielded first. failed is the error of
+// that, err the error of reading.
+func (r *run) next(f *frameReader) (frame sse.Event, err, failed error) {
+	f.more <- struct{}{}
+	var late <-chan time.Time
+	if s := r.output.held; s != nil {
+		wait := time.Until(s.since.Add(longestHold))
+		late = time.After(max(wait, longestHold/5)) // if yielding took long, the frame may have arrived
+	}
+	select {
+	case got := <-f.read:
+		return got.frame, got.err, nil
+	case <-late:
+	}
+	if err := r.output.flush(false); err != nil {
+		return sse.Event{}, nil, err
+	}
+	got := <-f.read
+	return got.frame, got.err, nil
+}
+
+// frameReader reads the frames of a stream on another goroutine, one for each value that is sent to more.
+type frameReader struct {
+	more chan struct{}
+	read chan frameRead
+}
+
+type frameRead struct {
+	frame sse.Event
+	err   error
+}
+
+func readFrames(from *sse.Reader) *frameReader {
+	f := &frameReader{more: make(chan struct{}), read: make(chan frameRead, 1)}
+	go func() {
+		defer close(f.read)
+		for range f.more {
+			frame, err := from.Next()
+			f.read <- frameRead{frame, err}
+		}
+	}()
+	return f
+}
+
+// end waits for the goroutine. The context of the stream must have ended.
+func (f *frameReader) end() {
+	close(f.more)
+	for range f.read {
+	}
+}
+
 // answer handles a document that is the whole response to a message.
 func (r *run) answer(v wire.Version, result json.RawMessage) error {
 	var response wire.SendMessageResponse
@@ -321,7 +390,7 @@ func (r *run) answer(v wire.Version, result json.RawMessage) error {
 		return err
 	}
 	if response.Task == nil && response.Message == nil {
-		return r.fail(mapping.CodeBadUpstream, "answered a message with neither a task nor a message.")
+		return &wire.Error{Code: wire.CodeInvalidAgentResponse, Message: "It is neither a task nor a message."}
 	}
 	return r.handle(wire.StreamResponse{Task: response.Task, Message: response.Message})
 }
@@ -346,7 +415,9 @@ func (r *run) handle(ev wire.StreamResponse) error {
 		if err := r.link(ev.Message.TaskID, ev.Message.ContextID); err != nil {
 			return err
 		}
-		r.output.message(ev.Message)
+		if err := r.output.message(ev.Message); err != nil {
+			return err
+		}
 	case ev.StatusUpdate != nil:
 		if err := r.link(ev.StatusUpdate.TaskID, ev.StatusUpdate.ContextID); err != nil {
 			return err
@@ -429,7 +500,7 @@ func (r *run) follow() error {
 			}
 			switch {
 			case err == nil || errors.Is(err, errUnwanted):
-			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err):
+			case errors.Is(err, errCut) || upstream.MayHaveActed(err) || upstream.Untouched(err) || upstream.Is(err, upstream.BadAnswer):
 				if r.ctx.Err() != nil {
 					return r.stopped()
 				}
@@ -450,6 +521,9 @@ func (r *run) follow() error {
 			return r.unreadable(err)
 		}
 		if done, err := r.finish(); done || err != nil {
+			return err
+		}
+		if err := r.output.flush(false); err != nil {
 			return err
 		}
 		if err := pause.For(r.ctx, wait); err != nil {

@@ -60,8 +60,8 @@ func TestBackend(t *testing.T) {
 					{Name: "failed", Peer: with("fail"), Code: backend.CodeAgentFailed},
 					{Name: "rejected", Peer: with("reject"), Code: mapping.CodeAgentRejected},
 					{Name: "500", Peer: broken(500, "oh"), Code: mapping.CodeUpstreamError},
-					{Name: "no JSON", Peer: broken(200, "oh"), Code: mapping.CodeBadUpstream},
-					{Name: "neither task nor message", Peer: broken(200, `{"jsonrpc":"2.0","id":"1","result":{}}`), Code: mapping.CodeBadUpstream},
+					{Name: "no JSON", Peer: broken(200, "oh"), Code: mapping.CodeOutcomeUnknown},
+					{Name: "neither task nor message", Peer: broken(200, `{"jsonrpc":"2.0","id":"1","result":{}}`), Code: mapping.CodeOutcomeUnknown},
 				},
 			})
 		})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,46 @@ func TestTokensOfSeveralMessages(t *testing.T) {
 	}
 	if got := s.add(mapping.KindDelta, mapping.Head{Passing: true}, `[{"type":"AIMessageChunk","id":"c","content":"progress"},{}]`, nil); got != nil {
 		t.Errorf("a token that only reports progress: %s", got)
+	}
+}
+
+// TestArtifactsThatGrowByTurns checks that artifacts with ids of their own only get what is new, that the task has them
+// all meanwhile, and that a new version of one replaces it.
+func TestArtifactsThatGrowByTurns(t *testing.T) {
+	t.Parallel()
+	s := tell(t, fold(t, ""))
+	s.add(mapping.KindStarted, mapping.Head{}, "", nil)
+	token := func(message, artifact, text string, more bool) {
+		t.Helper()
+		var head mapping.Head
+		if artifact != "" {
+			head.Native, _ = wire.Append(nil, wire.V1, &wire.LoggedArtifact{Artifact: wire.Artifact{ArtifactID: artifact, Parts: wire.Parts{wire.TextPart("")}}})
+		}
+		got := s.add(mapping.KindDelta, head, `[{"type":"AIMessageChunk","id":"`+message+`","content":"`+text+`"},{}]`, nil)
+		if len(got) != 1 || strings.Contains(got[0], `"append":true`) != more || !strings.Contains(got[0], `"text":"`+text+`"`) {
+			t.Errorf("%q of %s: %s", text, message, got)
+		}
+	}
+	want := func(texts ...string) {
+		t.Helper()
+		var got []string
+		for _, a := range s.v.task().Artifacts {
+			got = append(got, a.Parts[0].Text)
+		}
+		if slices.Sort(got); !slices.Equal(got, texts) {
+			t.Errorf("the task has %q", got)
+		}
+	}
+	token("a", "A", "one ", false)
+	token("b", "B", "two ", false)
+	token("a", "", "more", true)
+	token("b", "", "words", true)
+	want("one more", "two words")
+	token("a2", "A", "again", false)
+	token("b", "", ".", true)
+	want("again", "two words.")
+	if got := s.token("a", "!"); strings.Contains(got[0], `"append":true`) || !strings.Contains(got[0], "one more!") {
+		t.Errorf("an artifact that shows another message: %s", got)
 	}
 }
 

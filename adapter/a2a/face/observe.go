@@ -49,7 +49,7 @@ func (o *observer) Fork() adapter.Observer {
 	other := *o.view
 	other.text = strings.Builder{}
 	other.text.WriteString(o.view.text.String())
-	other.begun = maps.Clone(o.view.begun)
+	other.begun, other.shows = maps.Clone(o.view.begun), maps.Clone(o.view.shows)
 	other.answers = slices.Clone(o.view.answers)
 	other.made, other.from = slices.Clone(o.view.made), maps.Clone(o.view.from)
 	return &observer{o.run, &other}

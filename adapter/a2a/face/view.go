@@ -3,6 +3,7 @@ package face
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ type view struct {
 	text    strings.Builder
 	whole   bool              // it was sent as a whole
 	begun   map[string]string // by id: texts of messages whose tokens were interrupted by those of others
+	shows   map[string]string // by id: the messages that the artifacts of an A2A agent show
 
 	made []wire.LoggedArtifact          // the artifacts of an A2A agent, with their texts, in the order of their first versions
 	from map[string]wire.LoggedArtifact // by id: messages that are artifacts of an A2A agent, in any version
@@ -84,7 +86,7 @@ func (v *view) begin(r *mapping.Run) {
 
 // restart discards the message that the artifact shows.
 func (v *view) restart() {
-	v.message, v.whole, v.begun = "", false, map[string]string{}
+	v.message, v.whole, v.begun, v.shows = "", false, map[string]string{}, map[string]string{}
 	v.text.Reset()
 }
 
@@ -274,13 +276,22 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	if kind != typeAI && kind != "AIMessageChunk" || text == "" || id == v.message && v.whole {
 		return nil
 	}
+	a, whole := v.shownAs(id), text
 	more := id == v.message && v.text.Len() > 0
 	if !more {
+		begun := v.begun[id]
 		v.turnTo(id)
-		text = v.begun[id] + text
+		whole = begun + text
+		more = begun != "" && v.shows[a.ArtifactID] == id // artifacts with ids of their own can grow by turns
 	}
-	v.text.WriteString(text)
-	return []*wire.StreamResponse{v.artifact(v.shownAs(id), wire.Parts{wire.TextPart(text)}, more, false)}
+	if _, own := v.from[id]; own {
+		v.shows[a.ArtifactID] = id
+	}
+	v.text.WriteString(whole)
+	if !more {
+		text = whole
+	}
+	return []*wire.StreamResponse{v.artifact(a, wire.Parts{wire.TextPart(text)}, more, false)}
 }
 
 // turnTo begins to show a message.
@@ -290,6 +301,7 @@ func (v *view) turnTo(id string) {
 	}
 	v.message, v.whole = id, false
 	v.text.Reset()
+	delete(v.begun, id)
 }
 
 // completed adds the update for a message that is complete, if there is a new one.
@@ -405,7 +417,7 @@ func (v *view) noteArtifact(ev *mapping.Event, at *state.Fold) *wire.LoggedArtif
 // madeUpdates sends an artifact of an A2A agent as a whole.
 func (v *view) madeUpdates(a *wire.LoggedArtifact) []*wire.StreamResponse {
 	v.turnTo(a.Message)
-	v.whole, v.room = true, maxFiles
+	v.whole, v.room, v.shows[a.Artifact.ArtifactID] = true, maxFiles, a.Message
 	return v.wholeUpdates(nil, a.Artifact, v.madeParts(a))
 }
 
@@ -471,6 +483,11 @@ func (v *view) task() *wire.Task {
 	}
 	for i := range v.made {
 		show(v.made[i].Artifact, v.made[i].Message, v.madeParts(&v.made[i]))
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.begun)) {
+		if a := v.shownAs(id); v.begun[id] != "" && v.shows[a.ArtifactID] == id {
+			show(a, "", wire.Parts{wire.TextPart(v.begun[id])})
+		}
 	}
 	m := v.newest()
 	id := state.IDOfMessage(m)

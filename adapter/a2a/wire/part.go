@@ -30,6 +30,8 @@ type Part struct {
 	Filename  string // lost in 0.3 unless the part is a file
 	MediaType string // lost in 0.3 unless the part is a file
 	Metadata  Object
+
+	BadRaw bool // Raw is missing because it was not base64; set by a lenient Reader
 }
 
 // Parts is a list that must have an element when it is written (S 5.7).
@@ -128,11 +130,11 @@ func (x *readPart) part(v Version, lenient bool) (Part, error) {
 	case PartText:
 		p.Text = *x.Text
 	case PartRaw:
-		raw, err := decodeBase64(*x.Raw)
-		if err != nil {
+		var err error
+		if p.Raw, err = decodeBase64(*x.Raw); err != nil && !lenient {
 			return p, err
 		}
-		p.Raw = raw
+		p.BadRaw = err != nil
 	case PartURL:
 		p.URL = *x.URL
 	case PartData:

@@ -142,7 +142,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	for typ, texts := range map[string][]string{
 		"StreamResponse":      {``, `{`, `null`, `[]`, `{}`, `{"kind":"other"}`, `{"task":{"id":"t"},"message":{"messageId":"m"}}`, `{"task":3}`, `{"task":[]}`},
 		"SendMessageResponse": {`{}`, `{"statusUpdate":{"taskId":"t"}}`},
-		"Task":                {`null`, ` null `, `[]`, `"t"`, `{"id":7}`, `{"id":"t","artifacts":{}}`, `{"id":"t","metadata":"x"}`, `{"id":"t","history":[{"parts":[{"raw":"?"}]}]}`},
+		"Task":                {`null`, ` null `, `[]`, `"t"`, `{"id":7}`, `{"id":"t","artifacts":{}}`, `{"id":"t","metadata":"x"}`, `{"id":"t","history":[{"parts":[{"text":{}}]}]}`},
 	} {
 		for _, raw := range texts {
 			if err := lenient.Read(wire.V1, []byte(raw), newValue(t, typ)); codeOf(err) != wire.CodeInvalidAgentResponse {

@@ -1,6 +1,8 @@
 package a2a
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -175,4 +177,63 @@ func TestLangGraphsOwnEndpoint(t *testing.T) {
 		t.Errorf("the question is %v", got)
 	}
 	run(`"command":{"resume":"blue"}`).Want(t, 200, "painted blue")
+}
+
+// TestAnUnreadableResponseIsNoReasonToRetry checks that retries do not repeat a message to which an agent responded with
+// something unreadable, since it may have worked.
+func TestAnUnreadableResponseIsNoReasonToRetry(t *testing.T) {
+	t.Parallel()
+	card, sent := &adaptertest.A2AAgent{}, new(atomic.Int32)
+	b := rig.Configured(t, `agents: {agent: {url: $AGENT, dialect: a2a, retries: 2}}`, map[string]http.Handler{"agent": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Body = io.NopCloser(bytes.NewReader(body)); !bytes.Contains(body, []byte(`"messageId"`)) {
+			card.ServeHTTP(w, r)
+			return
+		}
+		sent.Add(1)
+		_, _ = io.WriteString(w, "<html>")
+	})})
+	client{b, "agent"}.call("SendMessage", message("m", "say", "")).Want(t, 200, "TASK_STATE_FAILED", `"code":"outcome_unknown"`, "cannot be read")
+	if n := sent.Load(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+// TestArtifactsOfASlowAgent checks that a task has a complete artifact while its agent works on, and that a task/step
+// client learns which step is the last.
+func TestArtifactsOfASlowAgent(t *testing.T) {
+	t.Parallel()
+	agent, proceed := &adaptertest.A2AAgent{}, make(chan struct{})
+	b := rig.Configured(t, `agents: {agent: {url: $AGENT, dialect: a2a}}`, map[string]http.Handler{"agent": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			agent.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		frame := func(result string) {
+			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"1","result":`+result+"}\n\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		frame(`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`)
+		frame(`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"one","parts":[{"text":"first"}]},"lastChunk":true}}`)
+		select {
+		case <-proceed:
+		case <-r.Context().Done():
+			return
+		}
+		frame(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`)
+	})})
+	c := client{b, "agent"}
+	frames := c.stream("SendStreamingMessage", message("m", "say", ""), 1)
+	task := c.at(frames[0], "task.id")
+	rig.Eventually(t, "the task has the artifact", func() bool { return c.task(task).At("result.artifacts.0.parts.0.text") == "first" })
+	if state := c.task(task).Text("result.status.state"); state != "TASK_STATE_WORKING" {
+		t.Errorf("the task is %s", state)
+	}
+	close(proceed)
+	c.awaitState(task, "TASK_STATE_COMPLETED")
+	steps := c.Do("GET", "/ap/v1/agent/tasks/"+task+"/steps", "").Want(t, 200, `"output":"first"`)
+	if steps.At("steps.0.is_last") != false || steps.At("steps.1.is_last") != true || steps.At("steps.2") != nil {
+		t.Errorf("the steps are %s", steps.Body)
+	}
 }
