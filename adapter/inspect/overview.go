@@ -209,16 +209,18 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 // missingRuns returns a sentence about the runs that are deleted before a day has passed.
 func missingRuns(stateless, failed time.Duration) string {
 	var deleted []string
-	if stateless < overviewOf {
-		deleted = append(deleted, "stateless runs that ended more than "+mapping.Span(stateless)+" ago (retention.stateless)")
+	add := func(runs string, kept time.Duration, setting string) {
+		if kept < overviewOf {
+			span := strings.TrimSuffix(strings.TrimSuffix(mapping.Span(kept), " 0 min"), " 0 s")
+			deleted = append(deleted, fmt.Sprintf("%s are kept for %s (%s)", runs, span, setting))
+		}
 	}
-	if failed < overviewOf {
-		deleted = append(deleted, "failed stateless runs that ended more than "+mapping.Span(failed)+" ago (retention.failed)")
-	}
+	add("stateless runs", stateless, "retention.stateless")
+	add("failed stateless runs", failed, "retention.failed")
 	if deleted == nil {
 		return ""
 	}
-	return "Without deleted runs, such as " + strings.Join(deleted, " and ") + "."
+	return "Deleted runs are not counted: " + strings.Join(deleted, ", and ") + "."
 }
 
 // overviewOfRuns returns the numbers of all runs and of each agent. The named agents come first, in their order.

@@ -72,8 +72,8 @@ func TestOverviewNamesMissingRuns(t *testing.T) {
 	t.Parallel()
 	for want, kept := range map[string][2]time.Duration{
 		"": {24 * time.Hour, 48 * time.Hour},
-		"Without deleted runs, such as stateless runs that ended more than 1 h 0 min ago (retention.stateless).":     {time.Hour, 24 * time.Hour},
-		"Without deleted runs, such as failed stateless runs that ended more than 5 min 0 s ago (retention.failed).": {24 * time.Hour, 5 * time.Minute},
+		"Deleted runs are not counted: stateless runs are kept for 1 h (retention.stateless).":       {time.Hour, 24 * time.Hour},
+		"Deleted runs are not counted: failed stateless runs are kept for 5 min (retention.failed).": {24 * time.Hour, 5 * time.Minute},
 	} {
 		if got := missingRuns(kept[0], kept[1]); got != want {
 			t.Errorf("%v: %q, want %q", kept, got, want)
