@@ -197,6 +197,31 @@ func TestHooksOfATask(t *testing.T) {
 	})
 }
 
+// TestADeletedHookSettlesNoOtherDelivery deletes a hook while it is being notified. What becomes of that attempt must not
+// change a later delivery, to which SQLite gives the same key.
+func TestADeletedHookSettlesNoOtherDelivery(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t, store.Options{})
+		c := b.create(hookedRun(b.thread().ID))
+		_, err := b.Tasks.PutHook(b.ctx, c.Run.TaskID, hookAt("a", "http://h/1", mapping.TaskDone), writeEnded)
+		b.ok(err)
+		b.outcome(c, mapping.Outcome{Status: mapping.RunSuccess})
+		list, _ := b.due(9, nil)
+		if len(list) != 1 {
+			t.Fatalf("got %+v", list)
+		}
+		b.ok(b.Tasks.DeleteHook(b.ctx, c.Run.TaskID, "a"))
+		later := b.hooked("http://h/2")
+		b.ok(b.Deliveries.Delivered(b.ctx, list[0]))
+		b.ok(b.Deliveries.Dead(b.ctx, list[0], "refused"))
+		b.ok(b.Deliveries.Returned(b.ctx, list[0]))
+		if rest, _ := b.due(9, nil); len(rest) != 1 || rest[0].RunID != later.Run.ID || rest[0].Attempts != 1 {
+			t.Errorf("still due is %+v", rest)
+		}
+	})
+}
+
 // TestTasksByStatus checks that tasks are listed by the time of their status, in pages that do not depend on changes in
 // earlier pages.
 func TestTasksByStatus(t *testing.T) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -161,25 +162,30 @@ func (d *Delivery) scan(scan func(...any) error) error {
 
 // Delivered records a success. It deletes the body, which is no longer needed.
 func (s *Outbox) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3, headers = NULL WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3, headers = NULL WHERE id = $1`, d, s.base.DB.Clock().Now, []byte{})
 }
 
 // Failed records a failed attempt and its reason. The next attempt is due after wait.
 func (s *Outbox) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
 }
 
 // Dead gives a delivery up. Its row remains, with the reason, until Sweep removes it.
 func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3, headers = NULL WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3, headers = NULL WHERE id = $1`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
 // Returned gives back a claimed delivery as if it had not been attempted.
 func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }
 
+// settleDelivery changes the row of a delivery that is not settled. The row may have been deleted with its hook while it was
+// being delivered, and SQLite gives its key to a later row.
 func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+	n := len(args) + 2
+	text += fmt.Sprintf(` AND done_us = 0 AND run_id = $%d AND hook = $%d AND status = $%d`, n, n+1, n+2)
+	args = append(args, d.RunID, d.Hook, string(d.Status))
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(text, append(sqldb.In{d.key}, args...)...)
 		return err
