@@ -304,7 +304,7 @@ default_agent: a
 	if one := r.Do("GET", at, "", key("2")...).OK(); len(one.List("agents")) != 1 {
 		t.Errorf("%s", one)
 	}
-	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "stateless runs that ended more than 1 h 0 min ago", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
+	r.Do("GET", at, "", append(key("0"), asBrowser...)...).Want(t, 200, "<h1>Overview</h1>", "stateless runs are kept for 1 h (retention.stateless)", "4 runs ended", `href="../inspect?agent=a"`, "<svg")
 	r.Do("GET", at, "", append(key("3"), asBrowser...)...).Want(t, 200, "No run has ended in the last day.")
 	r.Do("GET", "/inspect", "", append(key("3"), asBrowser...)...).Want(t, 200, "There are no runs yet.", `href="inspect/agents"`)
 	r.Do("GET", "/inspect?agent=a", "", append(key("3"), asBrowser...)...).Want(t, 200, "No run matches.")
