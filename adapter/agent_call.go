@@ -94,7 +94,7 @@ type KeptCalls struct {
 	Capture string
 	// Live means that the run is active in this process, which has the calls in memory.
 	Live bool
-	// AgentTime is how long at least one call was running in this process, up to now. It is 0 unless the run is Live.
+	// AgentTime is the time during which at least one call was open in this process. It is 0 unless the run is Live.
 	AgentTime time.Duration
 }
 

@@ -59,8 +59,8 @@ type Cursor struct {
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only new events; an ended run ends at once
 	End   bool // only the end event, for callers that only wait
-	// Native, with End, precedes the end event with the updates of the run that have a Head.Native, without data and
-	// states.
+	// Native, together with End, also returns the updates of the run that have a Head.Native, before the end event and
+	// without data and states.
 	Native bool
 	// Checkpoint is a position in a run instead of Seq: after the event that made the checkpoint, or the start of the
 	// run if the checkpoint does not belong to the run.

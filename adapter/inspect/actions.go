@@ -480,7 +480,7 @@ func (s *server) answeredBefore(w http.ResponseWriter, r *http.Request, in url.V
 	return e
 }
 
-// runThatAnswered returns the newest run that answered a question for which matches returns true, or the zero Run.
+// runThatAnswered returns the newest run that answered a matching question, or the zero Run.
 func (s *server) runThatAnswered(ctx context.Context, thread string, matches func(mapping.Interrupt) bool) (mapping.Run, error) {
 	for r, err := range s.newestRuns(ctx, thread, maxThreadRuns) {
 		if err != nil || slices.ContainsFunc(answeredQuestions(&r), matches) {
@@ -490,7 +490,7 @@ func (s *server) runThatAnswered(ctx context.Context, thread string, matches fun
 	return mapping.Run{}, nil
 }
 
-// answeredQuestions returns the questions that a run answers: those that its answer names, or else all.
+// answeredQuestions returns the questions that a run answers. If its answer names none, these are all open questions.
 func answeredQuestions(r *mapping.Run) []mapping.Interrupt {
 	if !r.Options.Resuming {
 		return nil

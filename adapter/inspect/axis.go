@@ -295,7 +295,7 @@ type timing struct {
 }
 
 // timingOf splits up the time of a run up to its end or now. agent is the time in the end event, or 0. Without it, the
-// time of the ended calls counts, or if it is longer, that of a run in this process, which includes open calls.
+// longer of two times counts: that of the ended calls, and for a run in this process kept.AgentTime, which includes open calls.
 func timingOf(run *mapping.Run, now time.Time, agent time.Duration, kept adapter.KeptCalls) timing {
 	end := run.EndedAt
 	if end.IsZero() {

@@ -162,8 +162,8 @@ func viewCompared(a, b comparedRun) compareView {
 
 func isCall(b bar) bool { return b.Kind == barCall }
 
-// limitBars returns the steps and calls of a run that can have a partner. If the other run is not whole, these are as many
-// as that run shows.
+// limitBars returns the bars of a run that can be paired. If the other run is incomplete, it returns only as many steps and
+// calls as the other run has.
 func limitBars(list, other []bar, whole bool) []bar {
 	if whole {
 		return list
@@ -255,7 +255,7 @@ func nounFor(n int, noun string) string {
 // milliseconds returns a time in seconds as the pages show it.
 func milliseconds(seconds float64) float64 { return math.Round(1000 * seconds) }
 
-// sameTime reports whether two times in seconds are about the same: repeating a run can have the same difference.
+// sameTime reports whether two times in seconds differ by no more than two executions of the same run may.
 func sameTime(a, b float64) bool { return math.Abs(a-b) < max(0.005, 0.02*max(a, b)) }
 
 // moreTime returns how much longer b is than a, in seconds, with a word for the direction.

@@ -53,8 +53,8 @@ func versionsOf(run string, named []string, versions []adapter.FileVersion) (lis
 	return list
 }
 
-// attach gives the files in the turns their versions and returns the other versions. A file in a message is kept at the
-// path that is its name there.
+// attach sets the versions of the files in the turns and returns the remaining versions. A file in a message is stored
+// under its name there.
 func attach(turns []turn, versions []adapter.FileVersion) (others []adapter.FileVersion) {
 	for _, v := range versions {
 		there := false

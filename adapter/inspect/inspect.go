@@ -39,7 +39,7 @@ type Options struct {
 	URL func(*http.Request) string
 	// Keys reports whether clients need a key.
 	Keys func() bool
-	// Kept returns how long stateless runs are kept after their end, and failed ones.
+	// Kept returns how long stateless runs and failed stateless runs are kept after their end.
 	Kept func() (stateless, failed time.Duration)
 	// Failed is called with the code of each request that fails. It may be nil.
 	Failed func(code string)

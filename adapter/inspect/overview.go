@@ -206,7 +206,7 @@ func (s *server) viewOverview(ctx context.Context) (v overview, err error) {
 	return v, nil
 }
 
-// missingRuns returns a sentence about the runs that are deleted before a day has passed.
+// missingRuns returns a sentence about runs that are deleted in less than a day, or "" if there are none.
 func missingRuns(stateless, failed time.Duration) string {
 	var deleted []string
 	add := func(runs string, kept time.Duration, setting string) {

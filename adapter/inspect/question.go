@@ -233,7 +233,7 @@ func (f questionForm) answer(in url.Values) (json.RawMessage, error) {
 	return nil, mapping.InvalidAt(answerWords, "the answer is empty.")
 }
 
-// inWords returns a completed form as a person would read it, one line for each decision or field.
+// inWords returns a completed form as plain text, with one line for each decision or field.
 func (f questionForm) inWords(in url.Values) string {
 	whole, words := strings.TrimSpace(in.Get(answerJSON)), in.Get(answerWords)
 	switch {

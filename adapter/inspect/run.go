@@ -314,10 +314,10 @@ func textOrNil(text string) *cutText {
 	return new(cut(text))
 }
 
-// clockEvery is how often the page of a run at work shows the time again if nothing else changes.
+// clockEvery is the interval at which the page of an active run updates its time if nothing else changes.
 const clockEvery = 2 * time.Second
 
-// followRun reports each logged event, each change of status and, while the run works, that time has passed.
+// followRun sends each logged event and each change of status. While the run is active, it also sends the elapsed time.
 func (s *server) followRun(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
 	return s.follow(w, r, func(ctx context.Context) (string, error) {

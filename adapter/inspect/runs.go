@@ -185,7 +185,7 @@ func brief(text string) string {
 // line returns the beginning of a text on one line.
 func line(text string) string { return strings.Join(strings.Fields(brief(text)), " ") }
 
-// took returns the duration of a run since its creation, as long as a person waited for it; up to now if it is active.
+// took returns the time from the creation of a run to its end, or to now if it is active. This is how long its user waited.
 func took(r mapping.Run, now time.Time) string {
 	if !r.EndedAt.IsZero() {
 		now = r.EndedAt

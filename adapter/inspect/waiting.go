@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// asked reports whether a run ended with a question or before a node, and was not cancelled.
+// asked reports whether a run was interrupted by a question or before a node, and not cancelled.
 func asked(r *mapping.Run) bool { return r.Status == mapping.RunInterrupted && r.CancelReason == "" }
 
-// answered reports whether nothing waits for an answer to a run that asked. t is its thread.
+// answered reports whether none of the questions of a run is still open. t is the run's thread.
 func answered(r *mapping.Run, t *mapping.Thread) bool {
 	if len(t.Interrupts) == 0 { // a run that stopped before a node has no question
 		return asked(r) && t.Status != mapping.ThreadInterrupted

@@ -147,7 +147,8 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta returns the delta that adds an answer to the state as a human message, data as IsData recognizes it. It returns nil for an answer
+// AnswerDelta returns the delta that adds an answer to the state as a human message. JSON data is marked so that IsData
+// recognizes it. The delta is nil for an answer
 // that only means "continue".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {

@@ -208,7 +208,7 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	return x.calls.list(), true
 }
 
-// AgentTime returns how long at least one call of a run was running, up to now, or 0 if this process does not execute the
+// AgentTime returns the time during which at least one call of a run was open. It is 0 if this process does not execute the
 // run.
 func (e *Engine) AgentTime(runID string) time.Duration {
 	x := e.runs.find(runID)

@@ -164,7 +164,7 @@ func unanswered(st store.RunSummary) ([]mapping.Interrupt, bool) {
 	return []mapping.Interrupt{}, len(st.Thread.Interrupts) == 0 && st.Thread.Status == mapping.ThreadInterrupted
 }
 
-// asks reports whether a question of the run is open. A later run may have asked with the same id.
+// asks reports whether a question of the run is open. A later run may have asked a question with the same id.
 func asks(st store.RunSummary, question string) bool {
 	return slices.ContainsFunc(st.Thread.Interrupts, func(q mapping.Interrupt) bool { return q.ID == question && q.Run == st.Run.ID })
 }

@@ -33,7 +33,7 @@ func (s *Service) runEntries(ctx context.Context, ref adapter.RunRef, after adap
 	return s.log.Follow(ctx, r, seq, idle), err
 }
 
-// yieldEnd waits for the end of a run and yields it. With native, it first yields the updates with a Head.Native.
+// yieldEnd waits for the end of a run and yields it. If native is set, it first yields the updates that have a Head.Native.
 func (s *Service) yieldEnd(ctx context.Context, r *mapping.Run, native bool, yield func(*state.Entry, error) bool) {
 	end, err := s.log.End(ctx, r)
 	if native && err == nil {

@@ -180,8 +180,8 @@ func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }
 
-// settleDelivery changes the row of a delivery that is not settled. The row may have been deleted with its hook while it was
-// being delivered, and SQLite gives its key to a later row.
+// settleDelivery updates the row of a pending delivery. It also compares the run, hook and status, because the row may have
+// been deleted with its hook during the attempt, and SQLite may have reused its key.
 func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
 	n := len(args) + 2
 	text += fmt.Sprintf(` AND done_us = 0 AND run_id = $%d AND hook = $%d AND status = $%d`, n, n+1, n+2)

@@ -81,7 +81,7 @@ func TestACompleteArtifactIsNotHeld(t *testing.T) {
 	}
 }
 
-// An artifact is the question of a task without a status message, also if its step is no longer held.
+// If a task asks without a status message, its newest artifact is the question, even if its step is no longer held.
 func TestAnArtifactThatWasNotHeldIsTheQuestion(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), adaptertest.Patience)

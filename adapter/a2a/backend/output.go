@@ -222,12 +222,12 @@ func (o *output) find(id string) *artifact {
 	return a
 }
 
-// placeID is the id of an artifact without one, which is required but which some agents omit. n is its place in the task,
-// from 0.
+// placeID returns an id for an artifact that has none. Ids are required, but some agents omit them. n is the artifact's
+// index in the task, from 0.
 func placeID(n int) string { return fmt.Sprintf("artifact-%d", n+1) }
 
-// message notes a message. It is the whole response unless it belongs to the task that the agent has shown. Then it is read
-// as a status message.
+// message records a message. If it belongs to a task that the agent has already shown, it is treated as a status message.
+// Otherwise it is the whole response.
 func (o *output) message(m *wire.Message) error {
 	if m.TaskID == "" || o.state == "" && len(o.artifacts) == 0 {
 		o.final, o.direct = m, true
@@ -514,7 +514,7 @@ func writeText(all *strings.Builder, p wire.Part, between string, before wire.Pa
 	all.WriteString(text)
 }
 
-// native returns the artifact that a step is, for the log, or nil if it is none.
+// native returns the artifact of a step in its logged form, or nil if the step is a message.
 func native(s *step, ev *mapping.Event, saved map[int]mapping.Artifact) json.RawMessage {
 	if s.artifact == nil {
 		return nil
@@ -576,7 +576,7 @@ func (o *output) save(s *step, info *mapping.StepInfo) (map[int]mapping.Artifact
 	return saved, nil
 }
 
-// changed returns saved files of a step as the state holds them, or nil if there are none.
+// changed returns the saved files of a step in the form of the state, or nil if there are none.
 func (o *output) changed(s *step, saved map[int]mapping.Artifact) json.RawMessage {
 	if len(saved) == 0 {
 		return nil

@@ -44,7 +44,7 @@ func piece(id string, more bool, parts ...any) event {
 	return ev
 }
 
-// Artifacts without ids are told apart by their places, in a stream and in the task.
+// Artifacts without ids are identified by their positions, in a stream and in the task.
 func TestArtifactsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	nameless := each(func(ev event) { delete(within(ev, "artifactUpdate", "artifact"), "artifactId") })

@@ -31,7 +31,7 @@ const (
 	longestPoll = 10 * time.Second
 )
 
-// longestHold is how long a complete step may be held until the next event shows whether it is the last one.
+// longestHold is the maximum time that a complete step is held. Usually the next event shows whether it is the last one.
 const longestHold = 500 * time.Millisecond
 
 // namingGrace is how long a run that was stopped waits for the agent to name the task of the message that it sent.
@@ -50,7 +50,7 @@ type run struct {
 	linked  bool          // a link of this run is logged, so that its message was sent
 	named   chan struct{} // closed when linked becomes true
 	heard   time.Time     // when the agent last reported on the task
-	// uploaded marks the uploads that the agent has received with this message and earlier ones of its context.
+	// uploaded records which uploads the agent has received in its context, including this message.
 	uploaded mapping.UploadCursor
 	output   output
 }
@@ -223,7 +223,7 @@ func (r *run) newFiles() ([]mapping.Artifact, error) {
 	return list, nil
 }
 
-// named lists the paths of the first files.
+// named returns the paths of the first few files, separated by commas.
 func named(list []mapping.Artifact) string {
 	const most = 5
 	var paths []string
@@ -252,7 +252,7 @@ func (r *run) withExtras(first wire.Part) (parts wire.Parts) {
 	return parts
 }
 
-// answerPart returns an answer as text, or as data if it is no text.
+// answerPart returns the part for an answer: a data part for a JSON value, otherwise a text part.
 func answerPart(a rule.Answer) wire.Part {
 	if a.Data {
 		return wire.DataPart(json.RawMessage(a.Text))
@@ -274,7 +274,7 @@ func (r *run) filePart(f mapping.Artifact) (wire.Part, error) {
 // errCut means that a stream ended before its task had.
 var errCut = errors.New("the stream ended before its task")
 
-// streamError is an error that the agent sent within a stream. The agent may have started to work before it.
+// streamError is an error that the agent sent within a stream. The agent may already have started to work.
 type streamError struct{ error }
 
 func (e *streamError) Unwrap() error { return e.error }
@@ -332,8 +332,8 @@ func (r *run) stream(m wire.Method, params any) error {
 	}
 }
 
-// next returns the next frame of a stream. If it does not come soon, the held step is yielded first. failed is the error of
-// that, err the error of reading.
+// next returns the next frame of a stream. If no frame arrives in time, it yields the held step first. failed is the error
+// of yielding, and err is the error of reading.
 func (r *run) next(f *frameReader) (frame sse.Event, err, failed error) {
 	f.more <- struct{}{}
 	var late <-chan time.Time
@@ -353,7 +353,7 @@ func (r *run) next(f *frameReader) (frame sse.Event, err, failed error) {
 	return got.frame, got.err, nil
 }
 
-// frameReader reads the frames of a stream on another goroutine, one for each value that is sent to more.
+// frameReader reads frames of a stream on a separate goroutine. It reads one frame for each value sent to more.
 type frameReader struct {
 	more chan struct{}
 	read chan frameRead

@@ -144,7 +144,7 @@ func TestAMessageOfARunningTaskIsProgress(t *testing.T) {
 	}{
 		"progress":   {func(events []event) []event { return slices.Insert(events, 2, said("task-1", "half")) }, []string{"first", "second", "third"}},
 		"the answer": {func([]event) []event { return []event{said("", "all")} }, []string{"all"}},
-		// Agents have named tasks in their answers that they never created.
+		// Some agents name tasks in their answers that they never created.
 		"the answer of an unknown task": {func([]event) []event { return []event{said("task-7", "all")} }, []string{"all"}},
 		"no artifact and no other text": {func(events []event) []event {
 			return append(events[:2], said("task-1", "all"), status("COMPLETED", nil))

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// pageWriter writes a page of tasks task by task, since a task may have megabytes of files. Until it has more than
-// pagePiece bytes, nothing is sent, and an error can still be the response.
+// pageWriter writes a page of tasks one at a time, because a task may have megabytes of files. The first bytes are sent when
+// more than pagePiece have been collected. Until then, an error can still be the response.
 type pageWriter struct {
 	c     *call
 	raw   []byte

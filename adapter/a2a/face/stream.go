@@ -196,8 +196,8 @@ func (st *stream) awaitRun() ([]mapping.Run, error) {
 	}
 }
 
-// awaitAnswer continues a subscription to a task that already waited for an answer: it follows the runs after the one that
-// asked until a state closes the stream, or sends the status if the task has ended without one (S 3.1.6).
+// awaitAnswer continues a subscription to a task that already waited for an answer (S 3.1.6). It follows the runs after the
+// run asked until a state closes the stream. If the task ends without another run, it sends the final status.
 func (st *stream) awaitAnswer(asked string) error {
 	for {
 		st.out.Idle()
@@ -349,8 +349,8 @@ func trim(t *wire.Task) {
 	}
 }
 
-// framesOf returns a task as one frame, or if the text of its artifacts is too long for that, those artifacts in frames of
-// their own. The state that closes the stream comes last then.
+// framesOf returns the frames for a task. If the text of its artifacts is too long for one frame, the artifacts that do not
+// fit follow in separate frames, and the state that closes the stream comes last.
 func (v *view) framesOf(t *wire.Task) []*wire.StreamResponse {
 	size := 0
 	n := slices.IndexFunc(t.Artifacts, func(a wire.Artifact) bool {

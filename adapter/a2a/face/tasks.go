@@ -179,8 +179,8 @@ const maxFiles = 2 << 20
 // listed is the number of files that a task shows.
 const listed = 1000
 
-// files returns the files that the agent made for a task, except those in the artifacts of an A2A agent. v is the view of
-// the task.
+// files returns the files that the agent created for a task, except those that belong to artifacts of an A2A agent. v is the
+// view of the task.
 func (s *server) files(c *call, t *mapping.Task, v *view) (list []wire.Artifact) {
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
@@ -317,7 +317,7 @@ func (s *server) listTasks(c *call) error {
 	return nil
 }
 
-// writeTasks writes the tasks of a page and returns its other members.
+// writeTasks writes the tasks of a page. It returns the other members of the response.
 func (s *server) writeTasks(c *call, q *wire.ListTasksRequest, page *pageWriter) (list wire.ListTasksResponse, err error) {
 	find := adapter.TaskQuery{Agent: c.agent.Graph, ThreadName: q.ContextID, Since: q.StatusTimestampAfter, Limit: usualPage}
 	if q.PageSize != nil {

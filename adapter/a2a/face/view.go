@@ -185,7 +185,7 @@ func (v *view) add(r *mapping.Run, e *state.Entry) []*wire.StreamResponse {
 	return list
 }
 
-// addEnd adds the end of a run without the events before it. made are its updates with artifacts of an A2A agent.
+// addEnd adds the end of a run without the events before it. made holds the run's updates with artifacts of an A2A agent.
 func (v *view) addEnd(r *mapping.Run, made []*state.Entry, end *state.Entry) {
 	for _, e := range made {
 		v.noteArtifact(&e.Event, end.After)
@@ -236,8 +236,8 @@ func (v *view) fault(runID string, f *mapping.Fault) *wire.Message {
 	return m
 }
 
-// setStatus sets the status. Its time is never before that of the previous one: the event that starts a run may be a little
-// older than the stored run.
+// setStatus sets the status. Its timestamp is never earlier than the previous one, although the event that starts a run may
+// be slightly older than the stored run.
 func (v *view) setStatus(s wire.TaskStatus, about json.RawMessage) *wire.StreamResponse {
 	if s.Timestamp.Before(v.status.Timestamp) {
 		s.Timestamp = v.status.Timestamp
@@ -294,7 +294,7 @@ func (v *view) token(e *state.Entry) []*wire.StreamResponse {
 	return []*wire.StreamResponse{v.artifact(a, wire.Parts{wire.TextPart(text)}, more, false)}
 }
 
-// turnTo begins to show a message.
+// turnTo makes a message the one that further tokens extend.
 func (v *view) turnTo(id string) {
 	if !v.whole {
 		v.begun[v.message] = v.text.String()
@@ -335,7 +335,7 @@ func (v *view) flush(list []*wire.StreamResponse) []*wire.StreamResponse {
 // maxText is the longest text of one frame. Clients refuse frames of more than 4 MiB.
 const maxText = 1 << 20
 
-// wholeUpdates sends an artifact, a long text in several updates.
+// wholeUpdates appends the updates for a whole artifact. A long text is split into several updates.
 func (v *view) wholeUpdates(list []*wire.StreamResponse, a wire.Artifact, parts wire.Parts) []*wire.StreamResponse {
 	var pieces []wire.Parts
 	for _, p := range parts {
@@ -373,7 +373,8 @@ const answerName = "response"
 
 func (v *view) answerID() string { return mapping.MessageID(v.taskID, answerName) }
 
-// shownAs returns the artifact that shows a message, without its parts: that of an A2A agent, or the answer.
+// shownAs returns the artifact for a message, without its parts. It is the artifact of an A2A agent or, for any other
+// message, the answer.
 func (v *view) shownAs(message string) wire.Artifact {
 	if made, ok := v.from[message]; ok {
 		return made.Artifact
@@ -414,14 +415,14 @@ func (v *view) noteArtifact(ev *mapping.Event, at *state.Fold) *wire.LoggedArtif
 	return &v.made[i]
 }
 
-// madeUpdates sends an artifact of an A2A agent as a whole.
+// madeUpdates returns the updates for a whole artifact of an A2A agent.
 func (v *view) madeUpdates(a *wire.LoggedArtifact) []*wire.StreamResponse {
 	v.turnTo(a.Message)
 	v.whole, v.room, v.shows[a.Artifact.ArtifactID] = true, maxFiles, a.Message
 	return v.wholeUpdates(nil, a.Artifact, v.madeParts(a))
 }
 
-// hasFile reports whether a file is part of an artifact of an A2A agent.
+// hasFile reports whether a file belongs to an artifact that an A2A agent created.
 func (v *view) hasFile(id string) bool {
 	return slices.ContainsFunc(v.made, func(m wire.LoggedArtifact) bool {
 		for i := range m.Files {

@@ -611,8 +611,8 @@ func readConfiguration(dec *jsontext.Decoder, v Version, c *SendMessageConfigura
 type pushConfig TaskPushNotificationConfig
 
 // readPushConfig also takes 0.3's: {taskId, pushNotificationConfig} of a2a.json, {name, pushNotificationConfig} of
-// a2a.proto, and {parent, configId, config}, the message of its Create call. An empty authentication, as clients of
-// protobuf may write it, is none.
+// a2a.proto, and {parent, configId, config}, the message of its Create call. An empty authentication,
+// which protobuf clients may write, means none.
 func readPushConfig(dec *jsontext.Decoder, c *TaskPushNotificationConfig) error {
 	var x struct {
 		pushConfig

@@ -21,7 +21,7 @@ func Capabilities() mapping.Capabilities {
 			"and additions to a message that only approves a command are not passed on."),
 		mapping.CapItems:          mapping.Partial("Store items beyond memory.max_bytes are left out, oldest first."),
 		mapping.CapCommand:        mapping.Partial("A resume value becomes the input of a step, or the approval to continue."),
-		mapping.CapAnswerFiles:    mapping.Full("Files are uploaded before the step that answers. Links are part of its text."),
+		mapping.CapAnswerFiles:    mapping.Full("Files are uploaded before the step with the answer. Links become part of its text."),
 		mapping.CapAnswer:         mapping.Partial("A step's input is text, so structured answers are converted to text."),
 		mapping.CapUpdate:         mapping.None("Refused with 422. Use POST /threads/{thread_id}/state to change the state that the bridge keeps for the agent."),
 		mapping.CapGoto:           mapping.None("Refused with 422, except for __end__, which drops the question. A task/step agent has no nodes to go to."),

@@ -17,7 +17,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.CapTaskExtra:      mapping.Partial("Its members input, config, configurable and assistant_id are used. Other members are stored as metadata."),
 		mapping.CapStep:           mapping.Partial("Answers a question or starts a follow-up run. A running graph accepts no input."),
 		mapping.CapStepExtra:      mapping.Partial("Its resume member answers a question. Other members are stored with the step."),
-		mapping.CapAnswerFiles:    mapping.None("A graph is resumed with the words or the data of an answer. Its files and links are kept only in the history of the task."),
+		mapping.CapAnswerFiles:    mapping.None("A graph is resumed with the text or the data of the answer. Files and links stay in the history of the task."),
 		mapping.CapFile:           mapping.Partial("Becomes a file in the state. A large file becomes a reference."),
 	}
 	for _, m := range []mapping.Capability{

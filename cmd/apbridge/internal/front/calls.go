@@ -44,7 +44,7 @@ func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duratio
 }
 
 // failed reports whether the agent failed to answer a call. A call that the bridge stopped is no failure of the agent.
-// Neither is a refused read: it shows that the agent does not speak a dialect, or lacks what was looked up.
+// Neither is a refused read. It only shows that the agent does not speak a dialect or does not have the resource.
 func failed(operation, outcome string) bool {
 	switch outcome {
 	case "ok", "stopped":

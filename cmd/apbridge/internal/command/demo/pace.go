@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// thinking is the time that an example agent takes for a step of a task or a node of its graph, as one with a model does.
+// thinking is the time that an example agent takes for a step or a node, like an agent with a model.
 const thinking = 350 * time.Millisecond
 
-// paced makes an example agent take its time: before each step, and before each message of a stream.
+// paced delays an example agent before each step and before each message of a stream.
 func paced(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {

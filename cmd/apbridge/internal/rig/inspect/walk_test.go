@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -223,7 +222,9 @@ func TestRowsOfAQueuedRunAreInOrderOfTime(t *testing.T) {
 	gate.Await(t)
 	b.Post(thread+"/runs", body).OK()
 	at := "/inspect/runs/" + newestRun(b)
-	time.Sleep(10 * time.Millisecond)
+	rig.Eventually(t, "the second run has waited for 10 ms", func() bool {
+		return b.Get(at).OK().At("timing.seconds").(float64) > 0.01
+	})
 	gate.Open()
 	rig.Eventually(t, "the second run ends", func() bool { return b.Get(at).OK().Text("status") == "success" })
 	last := 0.0
